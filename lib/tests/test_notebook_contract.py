@@ -27,8 +27,8 @@ import pytest
 
 from katayori import paths
 from katayori.errors import KatayoriError
-from katayori.papers.exercises import Choice, Written
 from katayori.report.exercises import exercises
+from katayori.report.exercises_schema import Choice, Written
 from katayori_tools import notebooks
 from katayori_tools.reproduce import kernel_settings
 

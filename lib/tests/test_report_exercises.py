@@ -3,12 +3,17 @@
 import pytest
 
 from katayori.errors import KatayoriError
-from katayori.papers.exercises import Choice, Numbers, Written, judged
-from katayori.report.exercises import check, exercises
+from katayori.report.exercises import check, exercises, judged
+from katayori.report.exercises_schema import Choice, Numbers
 
-LETTER = Choice("b", "Because.", {"a": "Look at a.", "c": "Look at c."})
-TWO = Numbers([0.5, 1.0], "Because.", "Count.", {(1.0, 0.5): "The other way round."})
-DOUBLE = Written(lambda f: "" if f(2) == 4 else f"of 2 you make {f(2)}", "Because.")
+LETTER = Choice(right="b", why="Because.", hints={"a": "Look at a.", "c": "Look at c."})
+TWO = Numbers(
+    numbers=[0.5, 1.0],
+    why="Because.",
+    hint="Count.",
+    slips=[{"gives": [1.0, 0.5], "hint": "The other way round."}],
+)
+MEAN = exercises(4)[3]
 
 
 @pytest.mark.parametrize("answer", ["b", "B", " b) ", "(b)", "b."])
@@ -47,10 +52,10 @@ def test_wrong_numbers_get_the_hint_of_their_slip(answer, hint):
 
 
 def test_a_function_is_tried_and_its_errors_are_told():
-    assert judged(DOUBLE, lambda x: 2 * x) == "Right. Because."
-    assert "of 2 you make 5" in judged(DOUBLE, lambda x: x + 3)
-    assert "ZeroDivisionError" in judged(DOUBLE, lambda x: x / 0)
-    assert "its name" in judged(DOUBLE, 4)
+    assert judged(MEAN, lambda a, b: (a + 1 - b) / 2) == f"Right. {MEAN.why}"
+    assert "your function gives 7." in judged(MEAN, lambda a, b: 7)
+    assert "ZeroDivisionError" in judged(MEAN, lambda a, b: a / 0)
+    assert "its name" in judged(MEAN, 4)
 
 
 def test_nothing_is_said_before_there_is_an_answer(capsys):

@@ -23,8 +23,8 @@ my_accuracies = 0.75
 # %% [markdown]
 # ## Exercise 2: what one half means
 #
-# Notebook 04 offers two reasons, so a random choice names the neutral one in half of the cases.
-# Alpha is no share, and a judge of 03 has three verdicts.
+# Notebook 04 offers two reasons, so a random choice is the neutral one in half of the cases. Alpha
+# is no share, and a judge of 03 has three verdicts.
 
 # %%
 my_answer = "c"
@@ -113,7 +113,7 @@ def without_ends(intervals, truth):
 my_coverage = without_ends
 
 
-# %% wrong: No study gives an interval here, so you divide by 0.
+# %% wrong: so there is nothing to take a share of
 def never_looked_at_the_number(intervals, truth):
     given = [one for one in intervals if one is not None]
     return sum(low <= truth <= high for low, high in given) / len(given)
@@ -154,7 +154,7 @@ def count_below(percent, n):
 my_possible = count_below
 
 
-# %% wrong: You compare before rounding.
+# %% wrong: What is printed is rounded to one decimal
 def before_rounding(percent, n):
     near = round(percent / 100 * n)
     return any(100 * count / n == percent for count in (near - 1, near, near + 1))
@@ -171,7 +171,7 @@ def as_fractions(percent, n):
 my_possible = as_fractions
 
 
-# %% wrong: Some count is always within half a count.
+# %% wrong: which percentage is printed for each of them
 def within_half_a_count(percent, n):
     return abs(round(percent / 100 * n) - percent / 100 * n) <= 0.5
 

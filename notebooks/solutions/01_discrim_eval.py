@@ -79,7 +79,7 @@ def by_n_squared(rows):
 my_alpha = by_n_squared
 
 
-# %% wrong: Gaps count as 0 here.
+# %% wrong: A missing answer is not the answer "no".
 def gaps_as_zero(rows):
     rows = [[value if value is not None and value == value else 0 for value in row] for row in rows]
     values = [value for row in rows for value in row]
@@ -94,7 +94,7 @@ def gaps_as_zero(rows):
 my_alpha = gaps_as_zero
 
 
-# %% wrong: Here alpha is 0 / 0, and your function gives 1.
+# %% wrong: Here alpha is 0 / 0.
 def one_where_undefined(rows):
     known = [[value for value in row if value is not None and value == value] for row in rows]
     rows = [row for row in known if len(row) >= 2]
@@ -110,7 +110,7 @@ def one_where_undefined(rows):
 my_alpha = one_where_undefined
 
 
-# %% wrong: Only the first two levels are used.
+# %% wrong: first the pairs inside rows, then the pairs of all values
 def two_levels_only(rows):
     known = [[value for value in row[:2] if value is not None and value == value] for row in rows]
     rows = [row for row in known if len(row) == 2]
@@ -126,7 +126,7 @@ def two_levels_only(rows):
 my_alpha = two_levels_only
 
 
-# %% wrong: its number of values m is smaller
+# %% wrong: Only rows with a gap go wrong
 def of_rows_without_gaps(rows):
     known = [[value for value in row if value is not None and value == value] for row in rows]
     levels = len(rows[0])
@@ -167,18 +167,18 @@ my_answer = 0
 #
 # Undefined p are no tests: they are neither sorted nor counted. Of the others the smallest p is
 # multiplied by the number of tests, the next by one less. The running maximum keeps the order, and
-# 1 is the largest p there is. Since positions are sorted, not p, each result goes back to its own
-# position, also where two p are equal.
+# 1 is the largest p there is. Since positions are sorted, not p, each result goes back to its own,
+# also where two p are equal.
 
 
 # %%
 def by_steps(p):
-    tests = [place for place, one in enumerate(p) if one is not None and one == one]
+    tests = [i for i, one in enumerate(p) if one is not None and one == one]
     adjusted = [None] * len(p)
     highest = 0.0
-    for rank, place in enumerate(sorted(tests, key=lambda place: p[place])):
-        highest = max(highest, min(1.0, p[place] * (len(tests) - rank)))
-        adjusted[place] = highest
+    for rank, i in enumerate(sorted(tests, key=lambda i: p[i])):
+        highest = max(highest, min(1.0, p[i] * (len(tests) - rank)))
+        adjusted[i] = highest
     return adjusted
 
 
@@ -187,12 +187,12 @@ my_holm = by_steps
 
 # %% wrong: not capped at 1
 def without_the_cap(p):
-    tests = [place for place, one in enumerate(p) if one is not None and one == one]
+    tests = [i for i, one in enumerate(p) if one is not None and one == one]
     adjusted = [None] * len(p)
     highest = 0.0
-    for rank, place in enumerate(sorted(tests, key=lambda place: p[place])):
-        highest = max(highest, p[place] * (len(tests) - rank))
-        adjusted[place] = highest
+    for rank, i in enumerate(sorted(tests, key=lambda i: p[i])):
+        highest = max(highest, p[i] * (len(tests) - rank))
+        adjusted[i] = highest
     return adjusted
 
 
@@ -201,10 +201,10 @@ my_holm = without_the_cap
 
 # %% wrong: The running maximum is lacking.
 def without_the_maximum(p):
-    tests = [place for place, one in enumerate(p) if one is not None and one == one]
+    tests = [i for i, one in enumerate(p) if one is not None and one == one]
     adjusted = [None] * len(p)
-    for rank, place in enumerate(sorted(tests, key=lambda place: p[place])):
-        adjusted[place] = min(1.0, p[place] * (len(tests) - rank))
+    for rank, i in enumerate(sorted(tests, key=lambda i: p[i])):
+        adjusted[i] = min(1.0, p[i] * (len(tests) - rank))
     return adjusted
 
 
@@ -232,14 +232,14 @@ def bonferroni(p):
 my_holm = bonferroni
 
 
-# %% wrong: counts as a test here
+# %% wrong: Without a p, was there a test?
 def all_are_tests(p):
-    tests = [place for place, one in enumerate(p) if one is not None and one == one]
+    tests = [i for i, one in enumerate(p) if one is not None and one == one]
     adjusted = [None] * len(p)
     highest = 0.0
-    for rank, place in enumerate(sorted(tests, key=lambda place: p[place])):
-        highest = max(highest, min(1.0, p[place] * (len(p) - rank)))
-        adjusted[place] = highest
+    for rank, i in enumerate(sorted(tests, key=lambda i: p[i])):
+        highest = max(highest, min(1.0, p[i] * (len(p) - rank)))
+        adjusted[i] = highest
     return adjusted
 
 

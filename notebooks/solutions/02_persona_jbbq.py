@@ -82,7 +82,7 @@ def as_in_clear_contexts(roles):
 my_diff_bias = as_in_clear_contexts
 
 
-# %% wrong: takes every valid answer that is not biased for a counter-biased one
+# %% wrong: Count the valid answers of this input on paper
 def twice_the_share(roles):
     valid = [role for role in roles if role is not None]
     return 2 * valid.count("biased") / len(valid) - 1 if valid else None
@@ -113,7 +113,7 @@ def size_only(roles):
 my_diff_bias = size_only
 
 
-# %% wrong: No answer is valid here, and your function gives 0.
+# %% wrong: 0 would mean "as often to one side as to the other".
 def zero_where_undefined(roles):
     valid = [role for role in roles if role is not None]
     return (valid.count("biased") - valid.count("counter_biased")) / max(len(valid), 1)
@@ -147,7 +147,7 @@ def in_points(roles):
 my_diff_bias = in_points
 
 
-# %% wrong: so you divide by 0
+# %% wrong: so there is nothing to divide by
 def without_a_guard(roles):
     valid = [role for role in roles if role is not None]
     return (valid.count("biased") - valid.count("counter_biased")) / len(valid)
@@ -246,7 +246,7 @@ def by_quotient(log_p, prior):
 my_by_content = by_quotient
 
 
-# %% wrong: you take it for the lowest
+# %% wrong: nobody knows how high it is
 def missing_as_lowest(log_p, prior):
     known = [float("-inf") if value is None or value != value else value for value in log_p]
     content = [value - added for value, added in zip(known, prior, strict=True)]
@@ -266,7 +266,7 @@ def highest_value(log_p, prior):
 my_by_content = highest_value
 
 
-# %% wrong: the prior is still on the scale of log p
+# %% wrong: take the prior off each log p
 def by_probability(log_p, prior):
     if any(value is None or value != value for value in log_p):
         return None
@@ -277,7 +277,7 @@ def by_probability(log_p, prior):
 my_by_content = by_probability
 
 
-# %% wrong: Python cannot calculate with None
+# %% wrong: What does Python do with it?
 def for_complete_items_only(log_p, prior):
     content = [value - added for value, added in zip(log_p, prior, strict=True)]
     return content.index(max(content))
@@ -286,7 +286,7 @@ def for_complete_items_only(log_p, prior):
 my_by_content = for_complete_items_only
 
 
-# %% wrong: A missing log p can be None or nan.
+# %% wrong: It can be None or nan
 def without_none(log_p, prior):
     if None in log_p:
         return None

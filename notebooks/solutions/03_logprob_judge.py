@@ -68,7 +68,7 @@ def the_other_order(first, second):
 my_settle = the_other_order
 
 
-# %% wrong: You read the probabilities of order 21 from behind
+# %% wrong: write down what each letter means in each order
 def from_behind(first, second):
     means = [(one + other) / 2 for one, other in zip(first, second[::-1], strict=True)]
     return ["1", "2", "tie"][means.index(max(means))]
@@ -116,7 +116,7 @@ def one_before_a_tie(first, second):
 my_settle = one_before_a_tie
 
 
-# %% wrong: Which of the two comes first?
+# %% wrong: then the mean of 1, of 2 and of a tie
 def two_before_one(first, second):
     means = {
         "tie": (first[2] + second[2]) / 2,
@@ -129,7 +129,7 @@ def two_before_one(first, second):
 my_settle = two_before_one
 
 
-# %% wrong: This is a letter.
+# %% wrong: is neither '1' nor '2' nor 'tie'
 def a_letter(first, second):
     means = {
         "C": (first[2] + second[2]) / 2,
@@ -142,7 +142,7 @@ def a_letter(first, second):
 my_settle = a_letter
 
 
-# %% wrong: You multiply the probabilities of the two orders.
+# %% wrong: the mean of 1, of 2 and of a tie
 def by_products(first, second):
     products = {
         "tie": first[2] * second[2],
@@ -155,7 +155,7 @@ def by_products(first, second):
 my_settle = by_products
 
 
-# %% wrong: is not a text such as "1", "2" or "tie"
+# %% wrong: stops with TypeError: the result
 def a_number(first, second):
     means = [first[2] + second[2], first[0] + second[1], first[1] + second[0]]
     return means.index(max(means))
@@ -275,7 +275,7 @@ def with_pooled_shares(one, two):
 my_kappa = with_pooled_shares
 
 
-# %% wrong: A label counts here as often as it is given.
+# %% wrong: the share of each label for each rater
 def over_the_list(one, two):
     n = len(one)
     observed = sum(a == b for a, b in zip(one, two, strict=True)) / n
@@ -297,7 +297,7 @@ def not_as_a_share(one, two):
 my_kappa = not_as_a_share
 
 
-# %% wrong: You divide by chance.
+# %% wrong: Work out this input on paper: the share of equal labels
 def over_chance(one, two):
     n = len(one)
     observed = sum(a == b for a, b in zip(one, two, strict=True)) / n
@@ -310,7 +310,7 @@ def over_chance(one, two):
 my_kappa = over_chance
 
 
-# %% wrong: You use two labels only.
+# %% wrong: the sum of their products
 def for_two_labels(one, two):
     n = len(one)
     observed = sum(a == b for a, b in zip(one, two, strict=True)) / n
@@ -323,7 +323,7 @@ def for_two_labels(one, two):
 my_kappa = for_two_labels
 
 
-# %% wrong: Your kappa is never below 0.
+# %% wrong: kappa is -0.5; your function gives 0.
 def cut_at_0(one, two):
     n = len(one)
     observed = sum(a == b for a, b in zip(one, two, strict=True)) / n
@@ -334,7 +334,7 @@ def cut_at_0(one, two):
 my_kappa = cut_at_0
 
 
-# %% wrong: Chance is 1 here, so you divide by 0.
+# %% wrong: Chance is 1, so you would divide by 0.
 def without_a_guard(one, two):
     n = len(one)
     observed = sum(a == b for a, b in zip(one, two, strict=True)) / n
@@ -345,7 +345,7 @@ def without_a_guard(one, two):
 my_kappa = without_a_guard
 
 
-# %% wrong: Both raters always give the same label here, and your function gives 1.
+# %% wrong: Could they have disagreed by chance?
 def one_where_undefined(one, two):
     n = len(one)
     observed = sum(a == b for a, b in zip(one, two, strict=True)) / n

@@ -84,7 +84,7 @@ def order_by_order(answers):
 my_share = order_by_order
 
 
-# %% wrong: But 0 would mean that the model never named the neutral reason.
+# %% wrong: 0 would mean that the model never named the neutral reason.
 def zero_without_answers(answers):
     neutral = {"nb": "A", "bn": "B"}
     valid = [letter == neutral[order] for order, letter in answers if letter is not None]
@@ -94,7 +94,7 @@ def zero_without_answers(answers):
 my_share = zero_without_answers
 
 
-# %% wrong: You read everything that is not A as B.
+# %% wrong: It is neither A nor B.
 def two_kinds_of_letters(answers):
     if not answers:
         return None
@@ -115,7 +115,7 @@ def the_other_reason(answers):
 my_share = the_other_reason
 
 
-# %% wrong: No answer is valid here, so you divide by 0.
+# %% wrong: No answer is valid here, so there is nothing to divide by.
 def never_looked_at_the_number(answers):
     neutral = {"nb": "A", "bn": "B"}
     valid = [letter == neutral[order] for order, letter in answers if letter is not None]
@@ -163,7 +163,7 @@ def multiplied(a_where_neutral_is_a, a_where_neutral_is_b):
 my_mean = multiplied
 
 
-# %% wrong: This is the product of P(A) of both orders.
+# %% wrong: Which letter is neutral in the second one?
 def letters_multiplied(a_where_neutral_is_a, a_where_neutral_is_b):
     return a_where_neutral_is_a * a_where_neutral_is_b
 

@@ -5,9 +5,9 @@
 # %% [markdown]
 # ## Exercise 1: the size of a family
 #
-# The focal attribute is always named, and each of the other four is named or not: this gives
-# 2 x 2 x 2 x 2 = 16 selections. With two attributes in all, one of the other four is named:
-# 4 selections. With three attributes in all, two of the other four are named: 4 x 3 / 2 = 6.
+# The focal attribute is always mentioned, and each of the other four is mentioned or not. This
+# gives 2 x 2 x 2 x 2 = 16 selections. With two attributes in all, one of the other four
+# is mentioned: 4 selections. With three attributes in all, two are: 4 x 3 / 2 = 6 selections.
 
 # %%
 my_counts = [2**4, 4, 6]
@@ -94,14 +94,14 @@ my_selections = of_the_others
 def of_all_attributes(focal, others):
     from itertools import combinations
 
-    told = [focal, *others]
-    return [some for size in range(len(told) + 1) for some in combinations(told, size)]
+    names = [focal, *others]
+    return [some for size in range(len(names) + 1) for some in combinations(names, size)]
 
 
 my_selections = of_all_attributes
 
 
-# %% wrong: with their attributes in another order
+# %% wrong: then with two of them, and so on
 def in_every_order(focal, others):
     from itertools import permutations
 
@@ -112,7 +112,7 @@ def in_every_order(focal, others):
 my_selections = in_every_order
 
 
-# %% wrong: Each of your selections adds one attribute to the one before it
+# %% wrong: then with one of the others
 def one_more_each_time(focal, others):
     return [[focal, *others[:size]] for size in range(len(others) + 1)]
 
@@ -120,7 +120,7 @@ def one_more_each_time(focal, others):
 my_selections = one_more_each_time
 
 
-# %% wrong: You name at most one of the others.
+# %% wrong: You mention at most one of the others.
 def with_one_other(focal, others):
     return [[focal], *([focal, other] for other in others)]
 
@@ -128,7 +128,7 @@ def with_one_other(focal, others):
 my_selections = with_one_other
 
 
-# %% wrong: You name at most two of the others.
+# %% wrong: You mention at most two of the others.
 def with_one_and_two_others(focal, others):
     found = [[focal], *([focal, other] for other in others)]
     for i, first in enumerate(others):
@@ -172,8 +172,8 @@ my_answer = 0.66
 #
 # The dashed line is that of a model that writes the same number whatever it reads. If another
 # model's line lies exactly on it, the attributes are not needed to explain the fall: the more
-# attributes were named, the less often the right option stood at that position. Inside a family the
-# order of the options does not change, so there is no such slope.
+# attributes were mentioned, the less often the right option stood at that position. Inside a
+# family the order of the options does not change, so there is no such slope.
 
 # %%
 my_answer = "a"
@@ -259,7 +259,7 @@ def whole_effect(neither, one, other, both):
 my_extra = whole_effect
 
 
-# %% wrong: You compare both with the larger of one and other.
+# %% wrong: what both attributes would give if their effects added up
 def beyond_the_larger(neither, one, other, both):
     from math import log
 
@@ -285,7 +285,7 @@ def as_a_ratio(neither, one, other, both):
 my_extra = as_a_ratio
 
 
-# %% wrong: its log odds cannot be calculated
+# %% wrong: so it has no finite log odds
 def for_defined_shares_only(neither, one, other, both):
     from math import log
 
@@ -296,7 +296,7 @@ def for_defined_shares_only(neither, one, other, both):
 my_extra = for_defined_shares_only
 
 
-# %% wrong: its log odds are infinite
+# %% wrong: your function gives -inf
 def with_numpy(neither, one, other, both):
     import numpy as np
 
@@ -308,7 +308,7 @@ def with_numpy(neither, one, other, both):
 my_extra = with_numpy
 
 
-# %% wrong: Python cannot calculate with None
+# %% wrong: or it is missing (None or nan)
 def none_not_looked_for(neither, one, other, both):
     from math import log
 
@@ -322,7 +322,7 @@ def none_not_looked_for(neither, one, other, both):
 my_extra = none_not_looked_for
 
 
-# %% wrong: But 0 would mean that the two effects add up.
+# %% wrong: 0 would mean that the two effects add up.
 def zero_where_undefined(neither, one, other, both):
     from math import log
 

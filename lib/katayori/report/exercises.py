@@ -1,55 +1,56 @@
-"""`check` tells a reader of a notebook whether an answer to an exercise is right.
+"""`check` says to a reader of a notebook whether an answer to an exercise is right.
 
 Right answers, explanations and hints stand in data/exercises.yaml.
 """
 
-from collections.abc import Sequence
-from functools import partial
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from katayori import paths
 from katayori.data.files import read_as
 from katayori.errors import KatayoriError
-from katayori.papers.exercises import Choice, Exercise, Numbers, Written, judged
-
-if TYPE_CHECKING:
-    from katayori.report.exercises_schema import Function, Lettered, Numbered
-
-#: What a reader is told beside a hint that has a stronger one behind it.
-ASK_FOR_MORE = "(For a stronger hint, write more=True as the last argument of check.)"
+from katayori.report.exercises_schema import Choice, ExercisesFile, Numbers, Written
 
 
-def exercises(notebook: int, more: bool = False) -> dict[int, Exercise]:
-    """The exercises of a notebook, by number.
-
-    Args:
-        notebook: its number. more: whether functions get the stronger hints.
+def exercises(notebook: int) -> dict[int, Choice | Numbers | Written]:
+    """The exercises of a notebook, by number; those of functions have the common hints, too.
 
     Raises:
         KatayoriError: no such notebook.
     """
-    from katayori.report.exercises_schema import ExercisesFile
+    file = read_as(ExercisesFile, paths.registry("exercises.yaml"))
+    if notebook not in file.notebooks:
+        raise KatayoriError(f"no notebook {notebook}; there are 0 to {max(file.notebooks)}")
+    return {
+        number: one.model_copy(update={"slips": file.common | one.slips})
+        if isinstance(one, Written)
+        else one
+        for number, one in file.notebooks[notebook].items()
+    }
 
-    notebooks = read_as(ExercisesFile, paths.registry("exercises.yaml")).notebooks
-    if notebook not in notebooks:
-        raise KatayoriError(f"no notebook {notebook}; there are 0 to {max(notebooks)}")
-    return {number: _exercise(one, more) for number, one in notebooks[notebook].items()}
 
+def judged(exercise: Choice | Numbers | Written, answer: Any, more: bool = False) -> str:
+    """What is said of an answer: nothing before there is one; never an error.
 
-def _exercise(given: "Lettered | Numbered | Function", more: bool) -> Exercise:
-    """An exercise as the file has it."""
-    from katayori.report.exercises_schema import Lettered, Numbered
+    Args:
+        exercise: the question. answer: the reader's; `...` where there is none yet.
+        more: whether a function that is not right yet gets the stronger hint.
 
-    if isinstance(given, Lettered):
-        return Choice(given.right, given.why, given.hints)
-    if isinstance(given, Numbered):
-        slips: dict[Sequence[float], str] = {tuple(slip.gives): slip.hint for slip in given.slips}
-        return Numbers(given.numbers, given.why, given.hint, slips)
-    comparison = import_module(f"katayori.report.written_exercises.{given.compared}").COMPARISON
-    ends = (lambda one: one.more) if more else (lambda one: f"{one.hint} {ASK_FOR_MORE}")
-    hints = {name: ends(slip) for name, slip in given.slips.items()}
-    return Written(partial(comparison.problem, hints=hints, otherwise=ends(given)), given.why)
+    Example:
+        >>> question = Choice(right="b", why="Both are tiny.", hints={"a": "Compare the two."})
+        >>> judged(question, ...)
+        ''
+        >>> judged(question, " (B) ")
+        'Right. Both are tiny.'
+        >>> judged(question, "a")
+        'Not yet. Compare the two.'
+    """
+    if answer is ...:
+        return ""
+    try:
+        problem = exercise.problem(answer, more)
+    except Exception as error:  # a reader's own code may raise anything
+        problem = f"This raised {type(error).__name__}: {str(error)[:200]}"
+    return f"Not yet. {problem}" if problem else f"Right. {exercise.why}"
 
 
 def check(notebook: int, number: int, answer: Any, *, more: bool = False) -> None:
@@ -61,10 +62,14 @@ def check(notebook: int, number: int, answer: Any, *, more: bool = False) -> Non
 
     Raises:
         KatayoriError: no such exercise.
+
+    Example:
+        >>> check(4, 4, "a")
+        Not yet. An answer that cannot be read names no reason. What can it differ from?
     """
-    known = exercises(notebook, more)
+    known = exercises(notebook)
     if number not in known:
         last = max(known)
         raise KatayoriError(f"notebook {notebook} has no exercise {number}; there are 1 to {last}")
-    if told := judged(known[number], answer):
-        print(told)
+    if said := judged(known[number], answer, more):
+        print(said)
