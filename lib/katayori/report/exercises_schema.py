@@ -117,7 +117,7 @@ class Written(Hints):
 
 def _kind(exercise: Any) -> str:
     """The field that says what kind of exercise a block is; nothing where none does."""
-    fields = exercise if isinstance(exercise, dict) else ()
+    fields = exercise if isinstance(exercise, dict) else getattr(exercise, "model_fields_set", ())
     return next((f"has {one}" for one in ("right", "numbers", "compared") if one in fields), "")
 
 
