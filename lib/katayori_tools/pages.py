@@ -2,11 +2,11 @@
 script.
 """
 
+import ast
 import base64
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterable
 from functools import cache
 from html import escape as quote
 from io import BytesIO
@@ -16,7 +16,7 @@ from typing import Any
 from katayori.report import first_page
 from katayori.report.tables import visible
 from katayori_tools import trace
-from katayori_tools.markup import headings, with_long_cells
+from katayori_tools.markup import readable, tree, with_long_cells, words
 from katayori_tools.report_filter import with_given_parameters, without_the_lesson
 
 POLICY = (
@@ -34,48 +34,38 @@ MEANING = {
 }
 TEMPLATE = """{% extends 'basic/index.html.j2' %}
 {% block input_group %}{% if cell.source.strip() %}
-{% set open = ' open' if cell.source | shows_method %}
+{% set open = ' open' if cell | shows_method %}
 <details class="code"{{ open }}><summary>code</summary>{{ super() }}</details>
 {% endif %}{% endblock %}"""
-#: What a cell imports from the metrics.
-METRICS = re.compile(r"from katayori\.metrics import \(?([\w\s,]+)")
 STYLE, REPORT_STYLE = (Path(__file__).with_name(name) for name in ("page.css", "print.css"))
+#: Cells with one of these tags are folded: settings, and drawing that is longer than a call.
+FOLDED = {"parameters", "hide-input"}
+#: So are cells that call one of these: set-up, sliders, checks of exercises, the end of a run.
+ASIDE = {"Run", "playground", "explorer", "check", "save"}
+#: And cells that call these alone, and compute nothing beside.
+SHOWING = {"display", "show", "show_text", "figure", "glossary", "print"}
+COMPUTING = (ast.BinOp, ast.Compare, ast.comprehension, ast.For)
 #: A report of fewer sections needs no list of them.
 FEWEST_SECTIONS = 3
-TAGS = {
-    "a", "abbr", "b", "blockquote", "br", "caption", "cite", "code", "dd", "del", "details", "div",
-    "dl", "dt", "em", "h1", "h2", "h3", "h4", "h5", "h6", "hr", "i", "img", "kbd", "li", "ol", "p",
-    "pre", "small", "span", "strong", "sub", "summary", "sup", "table", "tbody", "td", "tfoot",
-    "th", "thead", "tr", "u", "ul",
-}  # fmt: skip
-SHOWN = [
-    "text/html",
-    "text/markdown",
-    "image/svg+xml",
-    "image/png",
-    "image/jpeg",
-    "text/plain",
-]  # needs no script
-CSS = {
-    "background-color",
-    "color",
-    "font-style",
-    "font-weight",
-    "padding",
-    "text-align",
-    "white-space",
-    "width",
-}
+TAGS = set(
+    "a abbr b blockquote br caption cite code dd del details div dl dt em h1 h2 h3 h4 h5 h6 hr i"
+    " img kbd li ol p pre small span strong sub summary sup table tbody td tfoot th thead tr u"
+    " ul".split()
+)
+#: What is shown of an output, the first that it has: none needs a script.
+SHOWN = "text/html text/markdown image/svg+xml image/png image/jpeg text/plain".split()
+CSS = set(
+    "background-color color font-style font-weight padding text-align white-space width".split()
+)
 
 
 def write_report(ipynb_path: str | Path, html_path: str | Path, language: str = "en") -> Path:
     """Writes the page and returns its path. The banner is read from provenance.json beside it.
 
-    Code is folded; a widget shows its picture; formulas become pictures; any HTML in outputs or
-    text loses scripts,
-    styles and remote resources, and the page's own policy forbids them once more. The injected
-    parameters stand in the cell of parameters and the notebook's folder is written `.`, so that no
-    path of this machine shows.
+    Code that only draws or shows is folded; a widget shows its picture; formulas become pictures;
+    any HTML in outputs or text loses scripts, styles and remote resources, and the page's own
+    policy forbids them once more. The injected parameters stand in the cell of parameters and the
+    notebook's folder is written `.`, so that no path of this machine shows.
 
     At its end stands which rows of results.json each result has, and the command that shows the raw
     answers behind them (`trace`).
@@ -91,28 +81,33 @@ def write_report(ipynb_path: str | Path, html_path: str | Path, language: str = 
         notebook.cells = without_the_lesson(notebook.cells)
     if first_page.has_page(folder):
         opening = own_page(folder, heading) + opening
-    body = render(notebook, folder, anchors=True)
+    body = render(notebook, folder)
     body += "" if (folder / "skipped.json").exists() else visible(trace.table(folder))
-    listed = contents(body)
+    listed, body = with_contents(body)
     content = f"{opening}\n{listed}<main>{body}</main>\n<footer>{footer(folder)}</footer>"
     style = REPORT_STYLE.read_text(encoding="utf-8")
-    page = document(heading, content, language, style=style)
+    page = document(heading, readable(content), language, style=style)
     html_path.write_text(page, encoding="utf-8", errors="backslashreplace", newline="\n")
     return html_path
 
 
-def contents(body: str) -> str:
-    """The sections of a page as links to them; empty where they are few.
+def with_contents(body: str) -> tuple[str, str]:
+    """The sections of a page as links to them (empty where they are few), and the page with ids.
 
     Example:
-        >>> contents("".join(f'<h2 id="section-{k}">Part {k}</h2>' for k in "123"))[-47:]
-        '<a href="#section-3">Part 3</a></li></ul></nav>\\n'
+        >>> with_contents("<h2>A</h2><h2>B</h2><h2>C</h2>")[0][-47:]
+        '<li><a href="#section-3">C</a></li></ul></nav>\\n'
     """
-    found = [(anchor, words) for level, anchor, words in headings(body) if level == 2]
-    if len(found) < FEWEST_SECTIONS:
-        return ""
-    links = "".join(f'<li><a href="#{quote(a)}">{quote(words)}</a></li>' for a, words in found)
-    return f'<nav class="contents"><h2>Contents 目次</h2><ul>{links}</ul></nav>\n'
+    page = tree(body)
+    links = []
+    for number, heading in enumerate(page.find_all(re.compile("^h[1-4]$")), 1):
+        heading["id"] = f"section-{number}"
+        if heading.name == "h2":
+            links.append(f'<li><a href="#section-{number}">{quote(words(heading))}</a></li>')
+    if len(links) < FEWEST_SECTIONS:
+        return "", body
+    listed = f"<h2>Contents 目次</h2><ul>{''.join(links)}</ul>"
+    return f'<nav class="contents">{listed}</nav>\n', str(page)
 
 
 def own_page(folder: Path, heading: str) -> str:
@@ -137,15 +132,8 @@ def load(ipynb_path: Path) -> Any:
 
 def title(notebook: Any) -> str:
     """The first heading, as it is written; empty if there is none."""
-    return next(
-        (
-            t
-            for c in notebook.cells
-            if c.cell_type == "markdown"
-            for t in re.findall(r"^# (.+)", c.source)
-        ),
-        "",
-    )
+    texts = [cell.source for cell in notebook.cells if cell.cell_type == "markdown"]
+    return next((found[1] for text in texts if (found := re.match("# (.+)", text))), "")
 
 
 def document(
@@ -172,34 +160,22 @@ def source(script: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'"
 
 
-def render(notebook: Any, folder: Path, template: str = TEMPLATE, *, anchors: bool = False) -> str:
-    """The cells as sanitised HTML in which no path of this machine shows.
-
-    With `anchors`, headings get the ids section-1, section-2, ...
-    """
+def render(notebook: Any, folder: Path, template: str = TEMPLATE) -> str:
+    """The cells as sanitised HTML in which no path of this machine shows."""
     # Colour codes become HTML on the way; all other controls are spelt out.
-    body = visible(_body(notebook, folder, template, anchors=anchors))
+    body = visible(_body(notebook, folder, template))
     for path in (folder, folder.resolve()):
         body = body.replace(quote(str(path)), ".")
     return body
 
 
-def _body(notebook: Any, folder: Path, template: str, *, anchors: bool) -> str:
-    from itertools import count
-
+def _body(notebook: Any, folder: Path, template: str) -> str:
     from jinja2 import DictLoader
     from nbconvert import HTMLExporter
     from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
     from traitlets.config import Config
 
-    numbers = count(1)
-
     class Renderer(IPythonRenderer):
-        def heading(self, text: str, level: int, **attrs: Any) -> str:
-            if anchors:
-                attrs["id"] = f"section-{next(numbers)}"
-            return super().heading(text, level, **attrs)
-
         def inline_math(self, body: str) -> str:
             return _formula(body)
 
@@ -214,30 +190,36 @@ def _body(notebook: Any, folder: Path, template: str, *, anchors: bool) -> str:
         )
         return MarkdownWithMath(renderer=renderer).render(source)
 
-    loaders = [DictLoader({"katayori.html.j2": template})]
-    config = Config({"NbConvertBase": {"display_data_priority": SHOWN}})
     exporter = HTMLExporter(
-        config, extra_loaders=loaders, template_file="katayori.html.j2", sanitize_html=True
+        Config({"NbConvertBase": {"display_data_priority": SHOWN}}),
+        extra_loaders=[DictLoader({"katayori.html.j2": template})],
+        template_file="katayori.html.j2",
+        sanitize_html=True,
     )
     exporter.register_filter("markdown2html", markdown)
     exporter.register_filter("clean_html", _safe)
-    exporter.register_filter("shows_method", shows_method(notebook.cells))
+    exporter.register_filter("shows_method", shows_method)
     return exporter.from_notebook_node(notebook)[0]
 
 
-def shows_method(cells: Iterable[Any]) -> Callable[[str], bool]:
-    """Tells the cells that hold the method: they stay open on pages and in print.
+def shows_method(cell: Any) -> bool:
+    """Whether a code cell computes something: it stays open on pages and in print.
 
-    A cell holds it that calls a module which a cell imports from `katayori.metrics`.
+    Folded are settings, set-up, sliders, checks of exercises, and cells that only draw or show.
     """
-    imported = (match[1] for cell in cells for match in METRICS.finditer(cell.source))
-    names = {name for text in imported for name in re.findall(r"\w+", text)}
-    calls = re.compile(rf"\b(?:{'|'.join(sorted(names))})\.\w+\(") if names else None
+    try:
+        nodes = [*ast.walk(ast.parse(cell.source))]
+    except SyntaxError:  # a command of IPython's
+        return True
+    calls = {_called(node) for node in nodes if isinstance(node, ast.Call)}
+    if FOLDED & set(cell.metadata.get("tags", [])) or ASIDE & calls:
+        return False
+    return not calls <= SHOWING or any(isinstance(node, COMPUTING) for node in nodes)
 
-    def is_method(source: str) -> bool:
-        return bool(calls and calls.search(source))
 
-    return is_method
+def _called(call: ast.Call) -> str:
+    """The last part of the name that is called."""
+    return ast.unparse(call.func).rpartition(".")[2]
 
 
 def _without_stop(outputs: list) -> list:
