@@ -5,7 +5,6 @@ notebooks is made safe elsewhere (`pages`); nothing here is a sanitiser.
 """
 
 import re
-from collections.abc import Iterator
 
 from bs4 import BeautifulSoup, NavigableString, Tag
 
@@ -66,7 +65,7 @@ def readable(markup: str, label: str = "") -> str:
         label: the name of each table's region; empty: its caption.
 
     >>> readable("a<table></table>", "Table 1")
-    'a<div aria-label="Table 1" class="scroll" role="region" tabindex="0"><table></table></div>'
+    'a<div class="scroll" aria-label="Table 1" role="region" tabindex="0"><table></table></div>'
     >>> readable('<div><img src="x"></div>')
     '<div><details class="figure"><summary><img src="x"/></summary></details></div>'
     """
@@ -97,8 +96,8 @@ def _put_into_regions(page: BeautifulSoup, label: str) -> None:
         name = label or (words(table.caption) if table.caption else "") or f"Table {number}"
         box = table.find_parent("div", class_=ROWS) or table.wrap(page.new_tag("div"))
         is_long = sum(row.td is not None for row in table.find_all("tr")) > SCROLLS
-        look = f"scroll {ROWS}" if is_long else "scroll"
-        box.attrs |= {"aria-label": name, "class": look, "role": "region", "tabindex": "0"}
+        box["class"] = f"scroll {ROWS}" if is_long else "scroll"
+        box.attrs |= {"aria-label": name, "role": "region", "tabindex": "0"}
 
 
 def _let_grow(page: BeautifulSoup) -> None:
@@ -113,28 +112,19 @@ def _let_grow(page: BeautifulSoup) -> None:
 
 
 def _mark_japanese(page: BeautifulSoup) -> None:
+    """Gives Japanese blocks the attribute `lang`, and spans with it to Japanese elsewhere."""
     for block in page.find_all(BLOCKS):
         text = words(block)
         count = len(LETTER.findall(text))
-        is_japanese = count > len(LATIN.findall(text)) and not ENGLISH.search(text)
-        if is_japanese and not _is_marked(block):
-            block["lang"] = "ja"
-    for found in page.find_all(string=LETTER):
-        if type(found) is NavigableString and not _is_marked(found):
-            found.replace_with(*_parts(page, found))
+        if count > len(LATIN.findall(text)) and not ENGLISH.search(text):
+            block.attrs.setdefault("lang", "ja")
+    for text in page.find_all(string=LETTER):
+        above = (one for one in text.parents if one.name in PLAIN or one.has_attr("lang"))
+        near = next(above, page)
+        if type(text) is NavigableString and near.name not in PLAIN and near.get("lang") != "ja":
+            parts = enumerate(RUN.split(text))
+            text.replace_with(*(_span(page, one) if n % 2 else one for n, one in parts))
 
 
-def _is_marked(part: Tag | NavigableString) -> bool:
-    """Whether the language of a part is said to be Japanese, or cannot be said."""
-    own = [part] if isinstance(part, Tag) else []
-    for one in [*own, *part.parents]:
-        if one.name in PLAIN or one.has_attr("lang"):
-            return one.name in PLAIN or one["lang"] == "ja"
-    return False
-
-
-def _parts(page: BeautifulSoup, text: str) -> Iterator[NavigableString | Tag]:
-    """A text with each run of Japanese in a span."""
-    for is_japanese, one in enumerate(RUN.split(text)):
-        span = page.new_tag("span", attrs={"lang": "ja"}, string=one)
-        yield span if is_japanese % 2 else NavigableString(one)
+def _span(page: BeautifulSoup, text: str) -> Tag:
+    return page.new_tag("span", attrs={"lang": "ja"}, string=text)

@@ -17,17 +17,14 @@ from katayori.report import first_page
 from katayori.report.tables import visible
 from katayori_tools import trace
 from katayori_tools.markup import readable, tree, with_long_cells, words
-from katayori_tools.report_filter import with_given_parameters, without_the_lesson
+from katayori_tools.report_filter import shown, with_given_parameters, without_the_lesson
 
 POLICY = (
-    "default-src 'none'; img-src data:; style-src 'unsafe-inline'; font-src data:; base-uri 'none'"
+    "default-src 'none'; img-src data:; style-src 'unsafe-inline'; font-src data:;"
+    " base-uri 'none'; form-action 'none'"
 )
-POLICY += "; form-action 'none'"
 MEANING = {
-    "live": (
-        "given by a real model asked from this machine, in this run or earlier; "
-        "kept in the answer store"
-    ),
+    "live": "given by a real model asked from this machine, now or earlier; kept in the store",
     "imported": "brought in from a file; not checked by us",
     "recorded": "given by a real model, recorded earlier",
     "simulated": "made by a program with planted behaviour; no language model",
@@ -47,16 +44,15 @@ SHOWING = {"display", "show", "show_text", "figure", "glossary", "print"}
 COMPUTING = (ast.BinOp, ast.Compare, ast.comprehension, ast.For)
 #: A report of fewer sections needs no list of them.
 FEWEST_SECTIONS = 3
-TAGS = set(
-    "a abbr b blockquote br caption cite code dd del details div dl dt em h1 h2 h3 h4 h5 h6 hr i"
-    " img kbd li ol p pre small span strong sub summary sup table tbody td tfoot th thead tr u"
-    " ul".split()
-)
+TAGS = {f"h{level}" for level in range(1, 7)} | {
+    *"a abbr b blockquote br caption cite code dd del details div dl dt em hr i img kbd li".split(),
+    *"ol p pre small span strong sub summary sup table tbody td tfoot th thead tr u ul".split(),
+}
 #: What is shown of an output, the first that it has: none needs a script.
 SHOWN = "text/html text/markdown image/svg+xml image/png image/jpeg text/plain".split()
-CSS = set(
-    "background-color color font-style font-weight padding text-align white-space width".split()
-)
+CSS = {
+    *"background-color color font-style font-weight padding text-align white-space width".split()
+}
 
 
 def write_report(ipynb_path: str | Path, html_path: str | Path, language: str = "en") -> Path:
@@ -99,13 +95,12 @@ def with_contents(body: str) -> tuple[str, str]:
         '<li><a href="#section-3">C</a></li></ul></nav>\\n'
     """
     page = tree(body)
-    links = []
     for number, heading in enumerate(page.find_all(re.compile("^h[1-4]$")), 1):
         heading["id"] = f"section-{number}"
-        if heading.name == "h2":
-            links.append(f'<li><a href="#section-{number}">{quote(words(heading))}</a></li>')
-    if len(links) < FEWEST_SECTIONS:
+    sections = page.find_all("h2")
+    if len(sections) < FEWEST_SECTIONS:
         return "", body
+    links = (f'<li><a href="#{one["id"]}">{quote(words(one))}</a></li>' for one in sections)
     listed = f"<h2>Contents 目次</h2><ul>{''.join(links)}</ul>"
     return f'<nav class="contents">{listed}</nav>\n', str(page)
 
@@ -125,8 +120,9 @@ def load(ipynb_path: Path) -> Any:
     notebook = nbformat.read(ipynb_path, as_version=4)
     notebook.cells = with_given_parameters(notebook.cells)
     for cell in notebook.cells:
-        if cell.cell_type == "code":
-            cell.outputs = _without_stop(cell.outputs)
+        # `Run.skip` shows its reason.
+        if any(one.get("ename") == "SystemExit" for one in cell.get("outputs", [])):
+            cell.outputs = [one for one in shown(cell) if one.output_type != "error"]
     return notebook
 
 
@@ -162,14 +158,6 @@ def source(script: str) -> str:
 
 def render(notebook: Any, folder: Path, template: str = TEMPLATE) -> str:
     """The cells as sanitised HTML in which no path of this machine shows."""
-    # Colour codes become HTML on the way; all other controls are spelt out.
-    body = visible(_body(notebook, folder, template))
-    for path in (folder, folder.resolve()):
-        body = body.replace(quote(str(path)), ".")
-    return body
-
-
-def _body(notebook: Any, folder: Path, template: str) -> str:
     from jinja2 import DictLoader
     from nbconvert import HTMLExporter
     from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
@@ -195,11 +183,13 @@ def _body(notebook: Any, folder: Path, template: str) -> str:
         extra_loaders=[DictLoader({"katayori.html.j2": template})],
         template_file="katayori.html.j2",
         sanitize_html=True,
+        filters={"markdown2html": markdown, "clean_html": _safe, "shows_method": shows_method},
     )
-    exporter.register_filter("markdown2html", markdown)
-    exporter.register_filter("clean_html", _safe)
-    exporter.register_filter("shows_method", shows_method)
-    return exporter.from_notebook_node(notebook)[0]
+    # Colour codes become HTML on the way; all other controls are spelt out.
+    body = visible(exporter.from_notebook_node(notebook)[0])
+    for path in (folder, folder.resolve()):
+        body = body.replace(quote(str(path)), ".")
+    return body
 
 
 def shows_method(cell: Any) -> bool:
@@ -211,22 +201,11 @@ def shows_method(cell: Any) -> bool:
         nodes = [*ast.walk(ast.parse(cell.source))]
     except SyntaxError:  # a command of IPython's
         return True
-    calls = {_called(node) for node in nodes if isinstance(node, ast.Call)}
-    if FOLDED & set(cell.metadata.get("tags", [])) or ASIDE & calls:
-        return False
-    return not calls <= SHOWING or any(isinstance(node, COMPUTING) for node in nodes)
-
-
-def _called(call: ast.Call) -> str:
-    """The last part of the name that is called."""
-    return ast.unparse(call.func).rpartition(".")[2]
-
-
-def _without_stop(outputs: list) -> list:
-    """A notebook that ended with `Run.skip` shows its reason, not the mechanics of stopping."""
-    if not any(o.output_type == "error" and o.ename == "SystemExit" for o in outputs):
-        return outputs
-    return [o for o in outputs if o.output_type != "error" and o.get("name") != "stderr"]
+    called = [ast.unparse(node.func) for node in nodes if isinstance(node, ast.Call)]
+    calls = {name.rpartition(".")[2] for name in called}
+    is_aside = FOLDED & set(cell.metadata.get("tags", [])) or ASIDE & calls
+    computes = not calls <= SHOWING or any(isinstance(node, COMPUTING) for node in nodes)
+    return computes and not is_aside
 
 
 #: Attributes that any element may have.
@@ -243,11 +222,11 @@ def _kept(tag: str, name: str, value: str) -> str | None:
     return value if name not in STARTS or value.startswith(STARTS[name]) else None
 
 
-@cache
-def _cleaner() -> Any:
-    from nh3 import Cleaner
+def _safe(markup: Any) -> str:
+    import nh3
 
-    return Cleaner(
+    return nh3.clean(
+        str(markup),
         tags=TAGS,
         clean_content_tags={"script", "style"},  # what they hold is no text; that of others stays
         attributes={"*": ANYWHERE, "img": {"src"}, "a": {"href"}, "details": {"open"}},
@@ -256,10 +235,6 @@ def _cleaner() -> Any:
         url_schemes={"http", "https", "data"},
         link_rel=None,
     )
-
-
-def _safe(markup: Any) -> str:
-    return _cleaner().clean(str(markup))
 
 
 @cache
@@ -292,23 +267,19 @@ def _font(body: str) -> str:
 
 def font_of(text: str) -> bytes:
     """A font of the Japanese characters of a text; nothing where there are none."""
-    used = {c for c in set(text) if "\u2e80" <= c <= "\uffef"}
+    used = [c for c in sorted(set(text)) if "\u2e80" <= c <= "\uffef"]
     if not used:
         return b""
     import matplotlib_fontja
     from fontTools import subset
 
-    options = subset.Options(
-        layout_features=[], hinting=False, notdef_outline=True, recalc_timestamp=False
-    )
+    options = subset.Options(layout_features=[], hinting=False, recalc_timestamp=False)
     path = next(Path(matplotlib_fontja.__file__).parent.rglob("ipaexg.ttf"))
-    font = subset.load_font(str(path), options)
-    subsetter = subset.Subsetter(options)
-    subsetter.populate(text="".join(sorted(used)))
-    subsetter.subset(font)
-    buffer = BytesIO()
-    subset.save_font(font, buffer, options)
-    font.close()
+    buffer, subsetter = BytesIO(), subset.Subsetter(options)
+    subsetter.populate(text="".join(used))
+    with subset.load_font(str(path), options) as font:
+        subsetter.subset(font)
+        subset.save_font(font, buffer, options)
     return buffer.getvalue()
 
 
@@ -323,11 +294,11 @@ def banner(folder: Path) -> str:
     if skipped := read(folder / "skipped.json"):
         reason = quote(skipped["reason"])
         return f'<div class="banner simulated"><strong>Skipped:</strong> {reason}</div>'
+    counts = about.get("answers", {})
     lines = [
-        f"<div class='banner {source}'>"
-        f"<strong>{about['answers'][source]:,} {source} answers</strong>: {meaning}.</div>"
-        for source, meaning in MEANING.items()
-        if source in about.get("answers", {})
+        f'<div class="banner {one}"><strong>{counts[one]:,} {one} answers</strong>: {told}.</div>'
+        for one, told in MEANING.items()
+        if one in counts
     ]
     return "\n".join(lines) or '<div class="banner">This page uses no answers of any model.</div>'
 
@@ -337,9 +308,6 @@ def footer(folder: Path) -> str:
     about = read(folder / "provenance.json")
     if not about:
         return ""
-    commit = about["git"]["commit"]
-    return (
-        f"Made {about['date']}"
-        + (f" from commit {commit[:12]}" if commit else "")
-        + ". See provenance.json."
-    )
+    commit = about["git"]["commit"] or ""
+    origin = f" from commit {commit[:12]}" if commit else ""
+    return f"Made {about['date']}{origin}. See provenance.json."

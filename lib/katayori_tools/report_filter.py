@@ -45,7 +45,7 @@ def _kept(group: list[Any]) -> list[Any]:
     """What is kept of a text and its code cells."""
     kept = [_filtered(cell) for cell in group if not LEFT_OUT & set(_tags(cell))]
     # Definitions that later cells need are code without a word for the reader.
-    is_emptied = any(map(_visible, group)) and not any(map(_visible, kept))
+    is_emptied = any(map(shown, group)) and not any(map(shown, kept))
     return [] if is_emptied else kept
 
 
@@ -70,19 +70,15 @@ def _tags(cell: Any) -> list[str]:
     return cell.metadata.get("tags", [])
 
 
-def _visible(cell: Any) -> bool:
-    """Whether a code cell shows something."""
-    return cell.cell_type == "code" and any(_shows(output) for output in cell.outputs)
-
-
-def _shows(output: Any) -> bool:
-    return output.get("name") != "stderr"
+def shown(cell: Any) -> list[Any]:
+    """The outputs of a cell, without warnings."""
+    return [one for one in cell.get("outputs", []) if one.get("name") != "stderr"]
 
 
 def _filtered(cell: Any) -> Any:
     kept = cell.copy()
     if cell.cell_type == "code":
-        kept.outputs = [o for o in cell.outputs if _shows(o) and not _is_nothing(o)]
+        kept.outputs = [one for one in shown(cell) if not _is_nothing(one)]
     else:
         paragraphs = cell.source.split("\n\n")
         kept.source = "\n\n".join(p for p in paragraphs if not p.startswith(GOALS))
@@ -106,23 +102,15 @@ def with_given_parameters(cells: list[Any]) -> list[Any]:
     """
     injected = "\n".join(cell.source for cell in cells if INJECTED in _tags(cell))
     lines = [line for line in ast.parse(injected).body if isinstance(line, ast.Assign)]
-    given = {ast.unparse(line.targets[0]): ast.literal_eval(line.value) for line in lines}
-    given.pop("output_dir", None)
-    kept = [cell for cell in cells if INJECTED not in _tags(cell)]
-    return [_with_values(cell, given) if PARAMETERS in _tags(cell) else cell for cell in kept]
-
-
-def _with_values(cell: Any, given: dict[str, Any]) -> Any:
-    """The cell with each `name: type = value  # comment` as it was given, if it was."""
-
-    def as_given(line: re.Match[str]) -> str:
-        return f"{line['head']}{_without_path(given[line['name']])!r}{line['comment'] or ''}"
-
-    changed = cell.copy()
-    names = "|".join(map(re.escape, given)) or "(?!)"
-    setting = rf"(?m)^(?P<head>(?P<name>{names})\b.*? = ).*?(?P<comment>\s{{2}}# .*)?$"
-    changed.source = re.sub(setting, as_given, cell.source)
-    return changed
+    values = {ast.unparse(line.targets[0]): ast.literal_eval(line.value) for line in lines}
+    given = {name: _without_path(one) for name, one in values.items() if name != "output_dir"}
+    # `name: type = value  # comment`
+    setting = re.compile(rf"(?m)^(({'|'.join(given) or '(?!)'}):.*? = ).*?(\s\s# .*)?$")
+    kept = [cell.copy() for cell in cells if INJECTED not in _tags(cell)]
+    for cell in kept:
+        if PARAMETERS in _tags(cell):
+            cell.source = setting.sub(lambda m: f"{m[1]}{given[m[2]]!r}{m[3] or ''}", cell.source)
+    return kept
 
 
 def _without_path(value: Any) -> Any:
