@@ -12,8 +12,8 @@ from katayori.report.tables import SCROLLS
 
 #: The box of a table with many rows (katayori.report.tables).
 ROWS = "katayori-rows"
-#: Where a picture stays as it is: in a line of text, a link, a table, or a box of its own.
-IN_LINE = ["a", "p", "summary", "table"]
+#: Where a picture stays as it is, as it does in a line of text.
+BOXES = ["a", "summary", "table"]
 #: Kana and kanji; the signs around them.
 KANA, SIGNS = "々-〇ぁ-ヿ㐀-䶿一-鿿ｦ-ﾟ", "\u3000-〿！-･"
 LETTER, LATIN = re.compile(f"[{KANA}]"), re.compile("[A-Za-z]")
@@ -65,7 +65,7 @@ def readable(markup: str, label: str = "") -> str:
         label: the name of each table's region; empty: its caption.
 
     >>> readable("a<table></table>", "Table 1")
-    'a<div class="scroll" aria-label="Table 1" role="region" tabindex="0"><table></table></div>'
+    'a<div aria-label="Table 1" class="scroll" role="region" tabindex="0"><table></table></div>'
     >>> readable('<div><img src="x"></div>')
     '<div><details class="figure"><summary><img src="x"/></summary></details></div>'
     """
@@ -104,9 +104,11 @@ def _let_grow(page: BeautifulSoup) -> None:
     """Puts figures into boxes that a tap or a key opens to their full size, by style alone."""
     for picture in page.find_all("img"):
         above = picture.parent
-        if above and above.name == "p" and len(above.contents) == 1:
+        if picture.get("class") == "formula" or above is None or picture.find_parent(BOXES):
+            continue
+        if above.name == "p" and len(above.contents) == 1:
             above.name = "div"  # a paragraph can hold no box
-        if picture.get("class") != "formula" and not picture.find_parent(IN_LINE):
+        if not picture.find_parent("p"):
             box = picture.wrap(page.new_tag("summary"))
             box.wrap(page.new_tag("details", attrs={"class": "figure"}))
 

@@ -80,7 +80,7 @@ def write_report(ipynb_path: str | Path, html_path: str | Path, language: str = 
     body = render(notebook, folder)
     body += "" if (folder / "skipped.json").exists() else visible(trace.table(folder))
     listed, body = with_contents(body)
-    content = f"{opening}\n{listed}<main>{body}</main>\n<footer>{footer(folder)}</footer>"
+    content = f"<main>{opening}\n{listed}{body}</main>\n<footer>{footer(folder)}</footer>"
     style = REPORT_STYLE.read_text(encoding="utf-8")
     page = document(heading, readable(content), language, style=style)
     html_path.write_text(page, encoding="utf-8", errors="backslashreplace", newline="\n")
@@ -140,7 +140,7 @@ def document(
     """
     from pygments import formatters
 
-    colours = formatters.HtmlFormatter(style="friendly")
+    colours = formatters.HtmlFormatter(style="default")
     return f"""<!DOCTYPE html>
 <html lang="{quote(language)}"><head><meta charset="utf-8">
 <meta http-equiv="Content-Security-Policy" content="{policy}">
@@ -197,15 +197,16 @@ def shows_method(cell: Any) -> bool:
 
     Folded are settings, set-up, sliders, checks of exercises, and cells that only draw or show.
     """
+    if FOLDED & set(cell.metadata.get("tags", [])):
+        return False
     try:
         nodes = [*ast.walk(ast.parse(cell.source))]
     except SyntaxError:  # a command of IPython's
         return True
     called = [ast.unparse(node.func) for node in nodes if isinstance(node, ast.Call)]
     calls = {name.rpartition(".")[2] for name in called}
-    is_aside = FOLDED & set(cell.metadata.get("tags", [])) or ASIDE & calls
     computes = not calls <= SHOWING or any(isinstance(node, COMPUTING) for node in nodes)
-    return computes and not is_aside
+    return computes and not ASIDE & calls
 
 
 #: Attributes that any element may have.
