@@ -121,8 +121,7 @@ def _mark_japanese(page: BeautifulSoup) -> None:
         if count > len(LATIN.findall(text)) and not ENGLISH.search(text):
             block.attrs.setdefault("lang", "ja")
     for text in page.find_all(string=LETTER):
-        above = (one for one in text.parents if one.name in PLAIN or one.has_attr("lang"))
-        near = next(above, page)
+        near = text.find_parent(lambda one: one.name in PLAIN or one.has_attr("lang")) or page
         if type(text) is NavigableString and near.name not in PLAIN and near.get("lang") != "ja":
             parts = enumerate(RUN.split(text))
             text.replace_with(*(_span(page, one) if n % 2 else one for n, one in parts))

@@ -19,10 +19,8 @@ from katayori_tools import trace
 from katayori_tools.markup import readable, tree, with_long_cells, words
 from katayori_tools.report_filter import shown, with_given_parameters, without_the_lesson
 
-POLICY = (
-    "default-src 'none'; img-src data:; style-src 'unsafe-inline'; font-src data:;"
-    " base-uri 'none'; form-action 'none'"
-)
+POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; font-src data:"
+POLICY += "; base-uri 'none'; form-action 'none'"
 MEANING = {
     "live": "given by a real model asked from this machine, now or earlier; kept in the store",
     "imported": "brought in from a file; not checked by us",
@@ -109,8 +107,7 @@ def own_page(folder: Path, heading: str) -> str:
     """The first page of a report about a user's model."""
     from katayori.metrics.uncertainty import FEW_CLUSTERS
 
-    question = re.sub(r"^\d+ · ", "", heading)
-    return visible(first_page.markup(folder, question, FEW_CLUSTERS))
+    return visible(first_page.markup(folder, re.sub(r"^\d+ · ", "", heading), FEW_CLUSTERS))
 
 
 def load(ipynb_path: Path) -> Any:
@@ -203,9 +200,8 @@ def shows_method(cell: Any) -> bool:
         nodes = [*ast.walk(ast.parse(cell.source))]
     except SyntaxError:  # a command of IPython's
         return True
-    called = [ast.unparse(node.func) for node in nodes if isinstance(node, ast.Call)]
-    calls = {name.rpartition(".")[2] for name in called}
-    computes = not calls <= SHOWING or any(isinstance(node, COMPUTING) for node in nodes)
+    calls = {ast.unparse(one.func).rpartition(".")[2] for one in nodes if isinstance(one, ast.Call)}
+    computes = not calls <= SHOWING or any(isinstance(one, COMPUTING) for one in nodes)
     return computes and not ASIDE & calls
 
 
@@ -291,11 +287,10 @@ def read(path: Path) -> Any:
 
 def banner(folder: Path) -> str:
     """Where the answers of a run folder come from, or why it was skipped."""
-    about = read(folder / "provenance.json")
     if skipped := read(folder / "skipped.json"):
         reason = quote(skipped["reason"])
         return f'<div class="banner simulated"><strong>Skipped:</strong> {reason}</div>'
-    counts = about.get("answers", {})
+    counts = read(folder / "provenance.json").get("answers", {})
     lines = [
         f'<div class="banner {one}"><strong>{counts[one]:,} {one} answers</strong>: {told}.</div>'
         for one, told in MEANING.items()
@@ -309,6 +304,5 @@ def footer(folder: Path) -> str:
     about = read(folder / "provenance.json")
     if not about:
         return ""
-    commit = about["git"]["commit"] or ""
-    origin = f" from commit {commit[:12]}" if commit else ""
+    origin = f" from commit {commit[:12]}" if (commit := about["git"]["commit"]) else ""
     return f"Made {about['date']}{origin}. See provenance.json."

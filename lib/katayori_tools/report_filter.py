@@ -20,7 +20,6 @@ INJECTED, PARAMETERS = "injected-parameters", "parameters"
 GOALS = "**You will learn**"
 #: What `figures.display` says of a figure without any value.
 NO_PICTURE = "*No picture, as no value"
-KINDS = ("html", "markdown")
 #: The markup of `nothing`, in the boxes that a notebook puts around it.
 IS_NOTHING = re.compile(rf"\s*(<div[^>]*>\s*)*{re.escape(NOTHING)}")
 HEADING = re.compile(r"(#{1,4}) .+")
@@ -86,7 +85,8 @@ def _filtered(cell: Any) -> Any:
 
 
 def _is_nothing(output: Any) -> bool:
-    html, text = ("".join(output.get("data", {}).get(f"text/{one}", "")) for one in KINDS)
+    data = output.get("data", {})
+    html, text = ("".join(data.get(f"text/{kind}", "")) for kind in ("html", "markdown"))
     return bool(IS_NOTHING.match(html)) or text.startswith(NO_PICTURE)
 
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from katayori.report.tables import escape, visible
 from katayori_tools import pages, site_play
-from katayori_tools.markup import alternative, caption, in_regions, with_long_cells
+from katayori_tools.markup import alternative, caption, readable, with_long_cells
 
 #: Outputs, each between two comments, which no output can hold once it is clean.
 TEMPLATE = """{% extends 'basic/index.html.j2' %}
@@ -163,7 +163,7 @@ def _made(label: str, about: str, cell: str, markup: str) -> Made:
 def framed(made: Made, markup: str) -> str:
     """A figure or table under its anchor, with its label and a way to the cell that made it."""
     markup = markup.replace(NO_WORDS, f'alt="{made.label}"')
-    markup = in_regions(with_long_cells(markup), f"{made.label}: {made.about}")
+    markup = readable(with_long_cells(markup), f"{made.label}: {made.about}")
     about = f": {escape(made.about)}" if made.is_figure and made.about else ""
     origin = (
         f'<p class="origin"><a href="#{made.anchor}">{made.label}</a>{about} ·'
@@ -201,12 +201,11 @@ def html_output(markup: str) -> Any:
 def page_of(book: Book) -> Any:
     """The notebook as a source of Sphinx, the origin of answers under the title.
 
-    Code is folded, but for the method.
+    Code that only draws or shows is folded.
     """
     from nbformat.v4 import new_markdown_cell, new_notebook
 
     cells = [new_markdown_cell(f"# {book.title}"), html_cell(pages.banner(book.folder))]
-    is_method = pages.shows_method(book.notebook.cells)
     for cell in book.notebook.cells:
         source = visible(cell.source)
         if cell.cell_type == "markdown":
@@ -214,7 +213,7 @@ def page_of(book: Book) -> Any:
                 source = source.removeprefix(f"# {book.title}")
             cells.append(new_markdown_cell(source))
         elif cell.cell_type == "code" and source.strip():
-            cells.append(_code_cell(cell, folded=not is_method(source)))
+            cells.append(_code_cell(cell, folded=not pages.shows_method(cell)))
     cells.append(html_cell(f'<p class="foot">{escape(pages.footer(book.folder))}</p>'))
     return new_notebook(cells=cells, metadata=kernel())
 
