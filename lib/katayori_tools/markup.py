@@ -1,154 +1,131 @@
-"""HTML as a list of tokens: words of pictures and tables, and small changes to it.
+"""HTML made readable: tables that keys can scroll, pictures that grow, Japanese marked as such.
 
-The standard library reads it, so that no regular expression has to know what a tag is. What comes
-from notebooks is made safe elsewhere (`pages`); nothing here is a sanitiser.
+Beautiful Soup reads and writes it, so that no pattern has to know what a tag is. What comes from
+notebooks is made safe elsewhere (`pages`); nothing here is a sanitiser.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from html import escape, unescape
-from html.parser import HTMLParser
+import re
 
-HEADINGS = ("h1", "h2", "h3", "h4")
-UNREAD = ("script", "style")  # what they hold is no text
+from bs4 import BeautifulSoup, NavigableString, Tag
 
+from katayori.report.tables import SCROLLS
 
-@dataclass(slots=True)
-class Token:
-    """A piece of HTML: `kind` is start, end, text or other; `source` is how it is written."""
-
-    kind: str
-    source: str
-    tag: str = ""
-    attributes: Mapping[str, str] = field(default_factory=dict)
-
-
-class _Reader(HTMLParser):
-    def __init__(self) -> None:
-        super().__init__(convert_charrefs=False)  # the source stays as it is written
-        self.tokens: list[Token] = []
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        values = {name: value or "" for name, value in attrs}
-        self.tokens.append(Token("start", self.get_starttag_text() or "", tag, values))
-
-    def handle_endtag(self, tag: str) -> None:
-        self.tokens.append(Token("end", f"</{tag}>", tag))
-
-    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.handle_starttag(tag, attrs)
-
-    def handle_data(self, data: str) -> None:
-        if self.tokens and self.tokens[-1].kind == "text":
-            self.tokens[-1].source += data
-        else:
-            self.tokens.append(Token("text", data))
-
-    def handle_entityref(self, name: str) -> None:
-        self.handle_data(f"&{name};")
-
-    def handle_charref(self, name: str) -> None:
-        self.handle_data(f"&#{name};")
-
-    def handle_comment(self, data: str) -> None:
-        self.tokens.append(Token("other", f"<!--{data}-->"))
-
-    def handle_decl(self, decl: str) -> None:
-        self.tokens.append(Token("other", f"<!{decl}>"))
+#: The box of a table with many rows (katayori.report.tables).
+ROWS = "katayori-rows"
+#: Where a picture stays as it is, as it does in a line of text.
+BOXES = ["a", "summary", "table"]
+#: Kana and kanji; the signs around them.
+KANA, SIGNS = "々-〇ぁ-ヿ㐀-䶿一-鿿ｦ-ﾟ", "\u3000-〿！-･"
+LETTER, LATIN = re.compile(f"[{KANA}]"), re.compile("[A-Za-z]")
+#: Japanese within other text, digits and blanks between its words included.
+RUN = re.compile(rf"([{SIGNS}]{{0,2}}[{KANA}](?:[{KANA}{SIGNS}\s\d.]*[{KANA}{SIGNS}])?)")
+#: Three English words in a row: this is no Japanese sentence that names a p or a model.
+ENGLISH = re.compile(r"[A-Za-z]+(?:[ ,;:]+[A-Za-z]+){2}")
+BLOCKS = ["p", "li", "td", "th", "h1", "h2", "h3", "h4", "caption", "dt", "dd", "pre", "figcaption"]
+#: Elements that hold text and no other element.
+PLAIN = {"title", "option", "textarea", "script", "style", "text"}
 
 
-def tokens(markup: str) -> list[Token]:
-    """The tokens of some HTML; their sources, joined, are the HTML again."""
-    reader = _Reader()
-    reader.feed(markup)
-    reader.close()
-    return reader.tokens
+def tree(markup: str) -> BeautifulSoup:
+    """The elements of some HTML; as a text they are the HTML again."""
+    return BeautifulSoup(markup, "html.parser", multi_valued_attributes=None)
 
 
-def _words(some: list[Token]) -> str:
-    """Words of tokens, a blank in place of each tag, blanks collapsed."""
-    texts = []
-    inside: list[str] = []
-    for token in some:
-        if token.kind == "start" and token.tag in UNREAD:
-            inside.append(token.tag)
-        elif token.kind == "end" and inside and token.tag == inside[-1]:
-            inside.pop()
-        elif token.kind == "text" and not inside:
-            texts.append(unescape(token.source))
-    return " ".join(" ".join(texts).split())
-
-
-def headings(markup: str) -> list[tuple[int, str, str]]:
-    """Level, anchor and words of each heading that has an id.
-
-    >>> headings('<p>x</p><h2 id="a">A <b>b</b></h2><p>c</p>')
-    [(2, 'a', 'A b')]
-    """
-    some = tokens(markup)
-    found = []
-    for start, token in enumerate(some):
-        if token.kind == "start" and token.tag in HEADINGS and "id" in token.attributes:
-            ends = (n for n in range(start, len(some)) if some[n].kind == "end")
-            end = next((n for n in ends if some[n].tag == token.tag), len(some))
-            words = _words(some[start:end])
-            found.append((int(token.tag[1]), token.attributes["id"], words))
-    return found
+def words(part: Tag) -> str:
+    """The words of an element, a blank in place of each tag, blanks collapsed."""
+    return " ".join(part.get_text(" ").split())
 
 
 def alternative(markup: str) -> str | None:
     """The words in place of the first picture; None without a picture, empty where it has none."""
-    for token in tokens(markup):
-        if token.kind == "start" and token.tag == "img":
-            return " ".join(token.attributes.get("alt", "").split())
-    return None
+    picture = tree(markup).img
+    return None if picture is None else " ".join(str(picture.get("alt", "")).split())
 
 
 def caption(markup: str) -> str | None:
     """The words of the first table's caption; None without a table, empty where it has none."""
-    some = tokens(markup)
-    tables = [n for n, one in enumerate(some) if one.kind == "start" and one.tag == "table"]
-    if not tables:
-        return None
-    for start in range(tables[0], len(some)):
-        if some[start].kind == "start" and some[start].tag == "caption":
-            ends = (n for n in range(start, len(some)) if some[n].tag == "caption" and n > start)
-            return _words(some[start : next(ends, len(some))])
-    return ""
+    table = tree(markup).table
+    return None if table is None else words(table.caption) if table.caption else ""
 
 
 def with_long_cells(markup: str, least: int = 40) -> str:
     """The HTML with the class `long` for cells of at least so many characters, which need room."""
-    some = tokens(markup)
-    opened: list[int] = []
-    long_cells: set[int] = set()
-    for n, token in enumerate(some):
-        if token.kind == "start" and token.tag == "td":
-            opened.append(n)
-        elif token.kind == "end" and token.tag == "td" and opened:
-            start = opened.pop()
-            if not some[start].attributes and len(_words(some[start:n])) >= least:
-                long_cells.add(start)
-    return "".join(
-        '<td class="long">' if n in long_cells else token.source for n, token in enumerate(some)
-    )
+    page = tree(markup)
+    for cell in page.find_all("td"):
+        if not cell.attrs and len(words(cell)) >= least:
+            cell["class"] = "long"
+    return str(page)
 
 
-def in_regions(markup: str, label: str) -> str:
-    """The HTML with each outermost table in a region of this name, which keys can scroll.
+def readable(markup: str, label: str = "") -> str:
+    """The HTML with tables that keys can scroll, pictures that grow, and `lang="ja"`.
 
-    >>> in_regions("a<table></table>", "Table 1")
-    'a<div class="scroll" role="region" tabindex="0" aria-label="Table 1"><table></table></div>'
+    Args:
+        markup: safe HTML.
+        label: the name of each table's region; empty: its caption.
+
+    >>> readable("a<table></table>", "Table 1")
+    'a<div aria-label="Table 1" class="scroll" role="region" tabindex="0"><table></table></div>'
+    >>> readable('<div><img src="x"></div>')
+    '<div><details class="figure"><summary><img src="x"/></summary></details></div>'
     """
-    start = f'<div class="scroll" role="region" tabindex="0" aria-label="{escape(label)}">'
-    depth = 0
-    made = []
-    for token in tokens(markup):
-        if token.tag == "table" and token.kind == "start":
-            made.append(start if depth == 0 else "")
-            depth += 1
-        made.append(token.source)
-        if token.tag == "table" and token.kind == "end" and depth:
-            depth -= 1
-            made.append("</div>" if depth == 0 else "")
-    return "".join(made)
+    page = tree(markup)
+    _put_into_regions(page, label)
+    _let_grow(page)
+    _mark_japanese(page)
+    return str(page)
+
+
+def japanese(markup: str) -> str:
+    """The HTML with `lang="ja"` where Japanese stands, so that it is read and drawn as such.
+
+    A block that is Japanese gets the attribute itself, Japanese within other text a span.
+
+    >>> japanese("<h2>Summary 要約</h2><p>p 値は小さい。</p>")
+    '<h2>Summary <span lang="ja">要約</span></h2><p lang="ja">p 値は小さい。</p>'
+    """
+    page = tree(markup)
+    _mark_japanese(page)
+    return str(page)
+
+
+def _put_into_regions(page: BeautifulSoup, label: str) -> None:
+    """Puts each outermost table into a region that keys can scroll, of fixed height if long."""
+    outermost = (one for one in page.find_all("table") if not one.find_parent("table"))
+    for number, table in enumerate(outermost, 1):
+        name = label or (words(table.caption) if table.caption else "") or f"Table {number}"
+        box = table.find_parent("div", class_=ROWS) or table.wrap(page.new_tag("div"))
+        is_long = sum(row.td is not None for row in table.find_all("tr")) > SCROLLS
+        box["class"] = f"scroll {ROWS}" if is_long else "scroll"
+        box.attrs |= {"aria-label": name, "role": "region", "tabindex": "0"}
+
+
+def _let_grow(page: BeautifulSoup) -> None:
+    """Puts figures into boxes that a tap or a key opens to their full size, by style alone."""
+    for picture in page.find_all("img"):
+        above = picture.parent
+        if picture.get("class") == "formula" or above is None or picture.find_parent(BOXES):
+            continue
+        if above.name == "p" and len(above.contents) == 1:
+            above.name = "div"  # a paragraph can hold no box
+        if not picture.find_parent("p"):
+            box = picture.wrap(page.new_tag("summary"))
+            box.wrap(page.new_tag("details", attrs={"class": "figure"}))
+
+
+def _mark_japanese(page: BeautifulSoup) -> None:
+    """Gives Japanese blocks the attribute `lang`, and spans with it to Japanese elsewhere."""
+    for block in page.find_all(BLOCKS):
+        text = words(block)
+        count = len(LETTER.findall(text))
+        if count > len(LATIN.findall(text)) and not ENGLISH.search(text):
+            block.attrs.setdefault("lang", "ja")
+    for text in page.find_all(string=LETTER):
+        near = text.find_parent(lambda one: one.name in PLAIN or one.has_attr("lang")) or page
+        if type(text) is NavigableString and near.name not in PLAIN and near.get("lang") != "ja":
+            parts = enumerate(RUN.split(text))
+            text.replace_with(*(_span(page, one) if n % 2 else one for n, one in parts))
+
+
+def _span(page: BeautifulSoup, text: str) -> Tag:
+    return page.new_tag("span", attrs={"lang": "ja"}, string=text)

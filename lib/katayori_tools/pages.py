@@ -2,11 +2,12 @@
 script.
 """
 
+import ast
 import base64
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Set
 from functools import cache
 from html import escape as quote
 from io import BytesIO
@@ -16,66 +17,50 @@ from typing import Any
 from katayori.report import first_page
 from katayori.report.tables import visible
 from katayori_tools import trace
-from katayori_tools.markup import headings, with_long_cells
-from katayori_tools.report_filter import with_given_parameters, without_the_lesson
+from katayori_tools.markup import readable, tree, with_long_cells, words
+from katayori_tools.report_filter import shown, with_given_parameters, without_the_lesson
 
-POLICY = (
-    "default-src 'none'; img-src data:; style-src 'unsafe-inline'; font-src data:; base-uri 'none'"
-)
-POLICY += "; form-action 'none'"
+POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; font-src data:"
+POLICY += "; base-uri 'none'; form-action 'none'"
 MEANING = {
-    "live": (
-        "given by a real model asked from this machine, in this run or earlier; "
-        "kept in the answer store"
-    ),
+    "live": "given by a real model asked from this machine, now or earlier; kept in the store",
     "imported": "brought in from a file; not checked by us",
     "recorded": "given by a real model, recorded earlier",
     "simulated": "made by a program with planted behaviour; no language model",
 }
 TEMPLATE = """{% extends 'basic/index.html.j2' %}
 {% block input_group %}{% if cell.source.strip() %}
-{% set open = ' open' if cell.source | shows_method %}
+{% set open = ' open' if cell | shows_method %}
 <details class="code"{{ open }}><summary>code</summary>{{ super() }}</details>
 {% endif %}{% endblock %}"""
-#: What a cell imports from the metrics.
-METRICS = re.compile(r"from katayori\.metrics import \(?([\w\s,]+)")
 STYLE, REPORT_STYLE = (Path(__file__).with_name(name) for name in ("page.css", "print.css"))
+#: Cells with one of these tags are folded: settings, and drawing that is longer than a call.
+FOLDED = {"parameters", "hide-input"}
+#: So are cells that call one of these: set-up, sliders, checks of exercises, the end of a run.
+ASIDE = {"Run", "playground", "explorer", "check", "save"}
+#: And cells that call these alone, and compute nothing beside.
+SHOWING = {"display", "show", "show_text", "figure", "glossary", "print"}
+COMPUTING = (ast.BinOp, ast.Compare, ast.comprehension, ast.For)
 #: A report of fewer sections needs no list of them.
 FEWEST_SECTIONS = 3
-TAGS = {
-    "a", "abbr", "b", "blockquote", "br", "caption", "cite", "code", "dd", "del", "details", "div",
-    "dl", "dt", "em", "h1", "h2", "h3", "h4", "h5", "h6", "hr", "i", "img", "kbd", "li", "ol", "p",
-    "pre", "small", "span", "strong", "sub", "summary", "sup", "table", "tbody", "td", "tfoot",
-    "th", "thead", "tr", "u", "ul",
-}  # fmt: skip
-SHOWN = [
-    "text/html",
-    "text/markdown",
-    "image/svg+xml",
-    "image/png",
-    "image/jpeg",
-    "text/plain",
-]  # needs no script
+TAGS = {f"h{level}" for level in range(1, 7)} | {
+    *"a abbr b blockquote br caption cite code dd del details div dl dt em hr i img kbd li".split(),
+    *"ol p pre small span strong sub summary sup table tbody td tfoot th thead tr u ul".split(),
+}
+#: What is shown of an output, the first that it has: none needs a script.
+SHOWN = "text/html text/markdown image/svg+xml image/png image/jpeg text/plain".split()
 CSS = {
-    "background-color",
-    "color",
-    "font-style",
-    "font-weight",
-    "padding",
-    "text-align",
-    "white-space",
-    "width",
+    *"background-color color font-style font-weight padding text-align white-space width".split()
 }
 
 
 def write_report(ipynb_path: str | Path, html_path: str | Path, language: str = "en") -> Path:
     """Writes the page and returns its path. The banner is read from provenance.json beside it.
 
-    Code is folded; a widget shows its picture; formulas become pictures; any HTML in outputs or
-    text loses scripts,
-    styles and remote resources, and the page's own policy forbids them once more. The injected
-    parameters stand in the cell of parameters and the notebook's folder is written `.`, so that no
-    path of this machine shows.
+    Code that only draws or shows is folded; a widget shows its picture; formulas become pictures;
+    any HTML in outputs or text loses scripts, styles and remote resources, and the page's own
+    policy forbids them once more. The injected parameters stand in the cell of parameters and the
+    notebook's folder is written `.`, so that no path of this machine shows.
 
     At its end stands which rows of results.json each result has, and the command that shows the raw
     answers behind them (`trace`).
@@ -91,34 +76,37 @@ def write_report(ipynb_path: str | Path, html_path: str | Path, language: str = 
         notebook.cells = without_the_lesson(notebook.cells)
     if first_page.has_page(folder):
         opening = own_page(folder, heading) + opening
-    body = render(notebook, folder, anchors=True)
+    body = render(notebook, folder)
     body += "" if (folder / "skipped.json").exists() else visible(trace.table(folder))
-    listed = contents(body)
-    content = f"{opening}\n{listed}<main>{body}</main>\n<footer>{footer(folder)}</footer>"
+    listed, body = with_contents(body)
+    content = f"<main>{opening}\n{listed}{body}</main>\n<footer>{footer(folder)}</footer>"
     style = REPORT_STYLE.read_text(encoding="utf-8")
-    page = document(heading, content, language, style=style)
+    page = document(heading, readable(content), language, style=style)
     html_path.write_text(page, encoding="utf-8", errors="backslashreplace", newline="\n")
     return html_path
 
 
-def contents(body: str) -> str:
-    """The sections of a page as links to them; empty where they are few.
+def with_contents(body: str) -> tuple[str, str]:
+    """The sections of a page as links to them (empty where they are few), and the page with ids.
 
     Example:
-        >>> contents("".join(f'<h2 id="section-{k}">Part {k}</h2>' for k in "123"))[-47:]
-        '<a href="#section-3">Part 3</a></li></ul></nav>\\n'
+        >>> with_contents("<h2>A</h2><h2>B</h2><h2>C</h2>")[0][-47:]
+        '<li><a href="#section-3">C</a></li></ul></nav>\\n'
     """
-    found = [(anchor, words) for level, anchor, words in headings(body) if level == 2]
-    if len(found) < FEWEST_SECTIONS:
-        return ""
-    links = "".join(f'<li><a href="#{quote(a)}">{quote(words)}</a></li>' for a, words in found)
-    return f'<nav class="contents"><h2>Contents 目次</h2><ul>{links}</ul></nav>\n'
+    page = tree(body)
+    for number, heading in enumerate(page.find_all(re.compile("^h[1-4]$")), 1):
+        heading["id"] = f"section-{number}"
+    sections = page.find_all("h2")
+    if len(sections) < FEWEST_SECTIONS:
+        return "", body
+    links = (f'<li><a href="#{one["id"]}">{quote(words(one))}</a></li>' for one in sections)
+    listed = f"<h2>Contents 目次</h2><ul>{''.join(links)}</ul>"
+    return f'<nav class="contents">{listed}</nav>\n', str(page)
 
 
 def own_page(folder: Path, heading: str) -> str:
     """The first page of a report about a user's model."""
-    question = re.sub(r"^\d+ · ", "", heading)
-    return visible(first_page.markup(folder, question))
+    return visible(first_page.markup(folder, re.sub(r"^\d+ · ", "", heading)))
 
 
 def load(ipynb_path: Path) -> Any:
@@ -128,22 +116,16 @@ def load(ipynb_path: Path) -> Any:
     notebook = nbformat.read(ipynb_path, as_version=4)
     notebook.cells = with_given_parameters(notebook.cells)
     for cell in notebook.cells:
-        if cell.cell_type == "code":
-            cell.outputs = _without_stop(cell.outputs)
+        # `Run.skip` shows its reason.
+        if any(one.get("ename") == "SystemExit" for one in cell.get("outputs", [])):
+            cell.outputs = [one for one in shown(cell) if one.output_type != "error"]
     return notebook
 
 
 def title(notebook: Any) -> str:
     """The first heading, as it is written; empty if there is none."""
-    return next(
-        (
-            t
-            for c in notebook.cells
-            if c.cell_type == "markdown"
-            for t in re.findall(r"^# (.+)", c.source)
-        ),
-        "",
-    )
+    texts = [cell.source for cell in notebook.cells if cell.cell_type == "markdown"]
+    return next((found[1] for text in texts if (found := re.match("# (.+)", text))), "")
 
 
 def document(
@@ -154,7 +136,7 @@ def document(
     """
     from pygments import formatters
 
-    colours = formatters.HtmlFormatter(style="friendly")
+    colours = formatters.HtmlFormatter(style="default")
     return f"""<!DOCTYPE html>
 <html lang="{quote(language)}"><head><meta charset="utf-8">
 <meta http-equiv="Content-Security-Policy" content="{policy}">
@@ -170,79 +152,56 @@ def source(script: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'"
 
 
-def render(notebook: Any, folder: Path, template: str = TEMPLATE, *, anchors: bool = False) -> str:
-    """The cells as sanitised HTML in which no path of this machine shows.
-
-    With `anchors`, headings get the ids section-1, section-2, ...
-    """
-    # Colour codes become HTML on the way; all other controls are spelt out.
-    body = visible(_body(notebook, folder, template, anchors=anchors))
-    for path in (folder, folder.resolve()):
-        body = body.replace(quote(str(path)), ".")
-    return body
-
-
-def _body(notebook: Any, folder: Path, template: str, *, anchors: bool) -> str:
-    from itertools import count
-
+def render(notebook: Any, folder: Path, template: str = TEMPLATE) -> str:
+    """The cells as sanitised HTML in which no path of this machine shows."""
     from jinja2 import DictLoader
     from nbconvert import HTMLExporter
     from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
     from traitlets.config import Config
 
-    numbers = count(1)
-
     class Renderer(IPythonRenderer):
-        def heading(self, text: str, level: int, **attrs: Any) -> str:
-            if anchors:
-                attrs["id"] = f"section-{next(numbers)}"
-            return super().heading(text, level, **attrs)
-
         def inline_math(self, body: str) -> str:
-            return _formula(body)
+            return formula(body)
 
         def block_math(self, body: str) -> str:
-            return f'<p class="formula">{_formula(body)}</p>'
+            return f'<p class="formula">{formula(body)}</p>'
 
     def markdown(source: str) -> str:
         # `path` holds the pictures that text may embed; anything outside it, or remote, is dropped
-        # by `_safe`.
+        # by `safe`.
         renderer = Renderer(
             escape=False, embed_images=True, path=str(folder), exclude_anchor_links=True
         )
         return MarkdownWithMath(renderer=renderer).render(source)
 
-    loaders = [DictLoader({"katayori.html.j2": template})]
-    config = Config({"NbConvertBase": {"display_data_priority": SHOWN}})
     exporter = HTMLExporter(
-        config, extra_loaders=loaders, template_file="katayori.html.j2", sanitize_html=True
+        Config({"NbConvertBase": {"display_data_priority": SHOWN}}),
+        extra_loaders=[DictLoader({"katayori.html.j2": template})],
+        template_file="katayori.html.j2",
+        sanitize_html=True,
+        filters={"markdown2html": markdown, "clean_html": safe, "shows_method": shows_method},
     )
-    exporter.register_filter("markdown2html", markdown)
-    exporter.register_filter("clean_html", _safe)
-    exporter.register_filter("shows_method", shows_method(notebook.cells))
-    return exporter.from_notebook_node(notebook)[0]
+    # Colour codes become HTML on the way; all other controls are spelt out.
+    body = visible(exporter.from_notebook_node(notebook)[0])
+    for path in (folder, folder.resolve()):
+        body = body.replace(quote(str(path)), ".")
+    return body
 
 
-def shows_method(cells: Iterable[Any]) -> Callable[[str], bool]:
-    """Tells the cells that hold the method: they stay open on pages and in print.
+def shows_method(cell: Any) -> bool:
+    """Whether a code cell computes something: it stays open on pages and in print.
 
-    A cell holds it that calls a module which a cell imports from `katayori.metrics`.
+    Folded are settings, set-up, sliders, checks of exercises, and cells that only draw or show.
     """
-    imported = (match[1] for cell in cells for match in METRICS.finditer(cell.source))
-    names = {name for text in imported for name in re.findall(r"\w+", text)}
-    calls = re.compile(rf"\b(?:{'|'.join(sorted(names))})\.\w+\(") if names else None
-
-    def is_method(source: str) -> bool:
-        return bool(calls and calls.search(source))
-
-    return is_method
-
-
-def _without_stop(outputs: list) -> list:
-    """A notebook that ended with `Run.skip` shows its reason, not the mechanics of stopping."""
-    if not any(o.output_type == "error" and o.ename == "SystemExit" for o in outputs):
-        return outputs
-    return [o for o in outputs if o.output_type != "error" and o.get("name") != "stderr"]
+    if FOLDED & set(cell.metadata.get("tags", [])):
+        return False
+    try:
+        nodes = [*ast.walk(ast.parse(cell.source))]
+    except SyntaxError:  # a command of IPython's
+        return True
+    calls = {ast.unparse(one.func).rpartition(".")[2] for one in nodes if isinstance(one, ast.Call)}
+    computes = not calls <= SHOWING or any(isinstance(one, COMPUTING) for one in nodes)
+    return computes and not ASIDE & calls
 
 
 #: Attributes that any element may have.
@@ -259,27 +218,35 @@ def _kept(tag: str, name: str, value: str) -> str | None:
     return value if name not in STARTS or value.startswith(STARTS[name]) else None
 
 
-@cache
-def _cleaner() -> Any:
-    from nh3 import Cleaner
+def safe(
+    markup: Any,
+    tags: Set[str] = frozenset(),
+    attributes: Set[str] = frozenset(),
+    kept: Callable[[str, str, str], str | None] = _kept,
+) -> str:
+    """HTML of which nothing acts.
 
-    return Cleaner(
-        tags=TAGS,
+    Args:
+        markup: any HTML. tags, attributes: that may stay beside ours.
+        kept: (tag, attribute, value) -> the value, None to remove it.
+    """
+    import nh3
+
+    own = {"img": {"src"}, "a": {"href"}, "details": {"open"}, "ol": {"start"}}
+    return nh3.clean(
+        str(markup),
+        tags=TAGS | tags,
         clean_content_tags={"script", "style"},  # what they hold is no text; that of others stays
-        attributes={"*": ANYWHERE, "img": {"src"}, "a": {"href"}, "details": {"open"}},
-        attribute_filter=_kept,
+        attributes={"*": ANYWHERE | attributes, **own},
+        attribute_filter=kept,
         filter_style_properties=CSS,
         url_schemes={"http", "https", "data"},
         link_rel=None,
     )
 
 
-def _safe(markup: Any) -> str:
-    return _cleaner().clean(str(markup))
-
-
 @cache
-def _formula(tex: str) -> str:
+def formula(tex: str) -> str:
     """TeX as an inline picture (matplotlib's mathtext), or as code where mathtext does not know a
     command.
     """
@@ -308,23 +275,19 @@ def _font(body: str) -> str:
 
 def font_of(text: str) -> bytes:
     """A font of the Japanese characters of a text; nothing where there are none."""
-    used = {c for c in set(text) if "\u2e80" <= c <= "\uffef"}
+    used = [c for c in sorted(set(text)) if "\u2e80" <= c <= "\uffef"]
     if not used:
         return b""
     import matplotlib_fontja
     from fontTools import subset
 
-    options = subset.Options(
-        layout_features=[], hinting=False, notdef_outline=True, recalc_timestamp=False
-    )
+    options = subset.Options(layout_features=[], hinting=False, recalc_timestamp=False)
     path = next(Path(matplotlib_fontja.__file__).parent.rglob("ipaexg.ttf"))
-    font = subset.load_font(str(path), options)
-    subsetter = subset.Subsetter(options)
-    subsetter.populate(text="".join(sorted(used)))
-    subsetter.subset(font)
-    buffer = BytesIO()
-    subset.save_font(font, buffer, options)
-    font.close()
+    buffer, subsetter = BytesIO(), subset.Subsetter(options)
+    subsetter.populate(text="".join(used))
+    with subset.load_font(str(path), options) as font:
+        subsetter.subset(font)
+        subset.save_font(font, buffer, options)
     return buffer.getvalue()
 
 
@@ -335,15 +298,14 @@ def read(path: Path) -> Any:
 
 def banner(folder: Path) -> str:
     """Where the answers of a run folder come from, or why it was skipped."""
-    about = read(folder / "provenance.json")
     if skipped := read(folder / "skipped.json"):
         reason = quote(skipped["reason"])
         return f'<div class="banner simulated"><strong>Skipped:</strong> {reason}</div>'
+    counts = read(folder / "provenance.json").get("answers", {})
     lines = [
-        f"<div class='banner {source}'>"
-        f"<strong>{about['answers'][source]:,} {source} answers</strong>: {meaning}.</div>"
-        for source, meaning in MEANING.items()
-        if source in about.get("answers", {})
+        f'<div class="banner {one}"><strong>{counts[one]:,} {one} answers</strong>: {told}.</div>'
+        for one, told in MEANING.items()
+        if one in counts
     ]
     return "\n".join(lines) or '<div class="banner">This page uses no answers of any model.</div>'
 
@@ -353,9 +315,5 @@ def footer(folder: Path) -> str:
     about = read(folder / "provenance.json")
     if not about:
         return ""
-    commit = about["git"]["commit"]
-    return (
-        f"Made {about['date']}"
-        + (f" from commit {commit[:12]}" if commit else "")
-        + ". See provenance.json."
-    )
+    origin = f" from commit {commit[:12]}" if (commit := about["git"]["commit"]) else ""
+    return f"Made {about['date']}{origin}. See provenance.json."

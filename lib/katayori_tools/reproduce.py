@@ -42,7 +42,8 @@ CLEAR = (
     f"--ClearMetadataPreprocessor.preserve_cell_metadata_mask={OF_CELLS}",
 )
 SKIPPED = "skipped.json"  # a notebook that lacks its input writes {"reason": ...} there and ends
-REPORT = ("execute.py", "pages.py", "page.css", "report_filter.py")  # they make report.html
+# They make report.html.
+REPORT = ("execute.py", "pages.py", "page.css", "print.css", "markup.py", "report_filter.py")
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 FOLDERS = ("IPYTHONDIR", "JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR")
 

@@ -18,7 +18,6 @@ from katayori.report.headlines import LIMIT_NOTE, side_by_side
 from katayori.report.results import read_results
 from katayori.report.tables import escape, show, visible
 from katayori_tools import pages, site_play
-from katayori_tools.markup import caption, in_regions, with_long_cells
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -56,13 +55,8 @@ def text(markdown: str) -> Any:
 
 def html(markup: str) -> Any:
     """A cell that shows HTML and no code."""
-    output = new_output("display_data", data={"text/html": in_regions_of(markup)})
+    output = new_output("display_data", data={"text/html": markup})
     return new_code_cell("0", outputs=[output], metadata={"tags": ["remove-input"]})
-
-
-def in_regions_of(markup: str) -> str:
-    """The HTML with each table in a region that keys can scroll, named by its caption."""
-    return in_regions(with_long_cells(markup), caption(markup) or "Table")
 
 
 def page(cells: Iterable[Any]) -> str:
@@ -86,14 +80,13 @@ def notebook_page(paper: str, executed: Path) -> str:
     """
     folder = executed.parent.absolute()
     notebook = pages.load(executed)
-    is_method = pages.shows_method(notebook.cells)
     cells = []
     for cell in notebook.cells:
         if cell.cell_type == "markdown":
             cells.append(text(visible(cell.source)))
         elif cell.cell_type == "code" and cell.source.strip():
-            folded = [] if is_method(cell.source) else ["hide-input"]
-            outputs = [_output(one) for one in cell.outputs]
+            folded = [] if pages.shows_method(cell) else ["hide-input"]
+            outputs = cell.outputs
             if site_play.CALL in cell.source:
                 outputs = [_playground(paper, outputs)]
             image = {"image": _of_picture(cell.outputs)}
@@ -103,15 +96,6 @@ def notebook_page(paper: str, executed: Path) -> str:
     foot = f"{pages.footer(folder)} Its tables, figures and results lie in the folder {paper}."
     whole = page([*cells, html(f'<p class="foot">{escape(foot)}</p>')])
     return whole.replace(json.dumps(str(folder))[1:-1], ".")
-
-
-def _output(output: Any) -> Any:
-    """An output in its safest form; a widget shows what stands in for it."""
-    data = output.get("data", {})
-    markup = "".join(data.get("text/html", ""))
-    if markup:
-        return new_output("display_data", data={"text/html": in_regions_of(markup)})
-    return output
 
 
 def _of_picture(outputs: Iterable[Any]) -> dict[str, Any]:

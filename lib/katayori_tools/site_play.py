@@ -16,6 +16,8 @@ from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from katayori_tools.markup import readable
+
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
@@ -134,7 +136,7 @@ def _state(made: list[Any]) -> dict[str, str]:
         if hasattr(one, "savefig"):
             state |= {"alt": one.get_suptitle(), "svg": svg(one)}
         else:
-            state["html"] += one._repr_html_()
+            state["html"] += readable(one._repr_html_())
     return state
 
 

@@ -8,19 +8,16 @@ notebook, a table or a model's answer can act; the page's own policy forbids it 
 import json
 import re
 import unicodedata
-from functools import cache
-from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import nh3
 from docutils import nodes
-from docutils.utils.math import MathError
-from docutils.utils.math.latex2mathml import tex2mathml
 from sphinx.search.en import SearchEnglish
 
 from katayori.report.tables import visible
 from katayori_tools import pages
+from katayori_tools.markup import readable, with_long_cells
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
@@ -34,23 +31,12 @@ POLICY = (
 BESIDE_PAGES = re.compile(r"(_images|_static|pictures)/[\w@.+-]+\.\w+")
 #: What is left of a picture that lies elsewhere; `<` and `>` are escaped within attributes.
 EMPTY_PICTURE = re.compile(r"<img(?![^>]* src=)[^>]*>")
-#: A picture leads to its file, so that a finger can enlarge it.
-PICTURE = re.compile(r'<img[^>]* src="(_images/[^"]+)"[^>]*>')
 SCRIPT = re.compile(r"<script(?P<attributes>[^>]*)>(?P<code>.*?)</script>", re.S)
 ARTICLE = re.compile(r"<article.*?</article>", re.S)
 PLAYGROUND = re.compile(r'id="playground-(\w+)"')
-#: Elements of formulas, and what Sphinx makes beside the elements that a report may hold.
-MATH = {
-    "math", "mfrac", "mi", "mn", "mo", "mover", "mpadded", "mphantom", "mroot", "mrow", "mspace",
-    "msqrt", "mstyle", "msub", "msubsup", "msup", "mtable", "mtd", "mtext", "mtr", "munder",
-    "munderover",
-}  # fmt: skip
-BESIDE = {"aside", "col", "colgroup", "dfn", "figcaption", "figure", "section", "var", "sup"}
-ATTRIBUTES = {
-    *pages.ANYWHERE, "aria-hidden", "aria-label", "aria-labelledby", "display", "id", "role",
-    "scope", "tabindex", "mathvariant", "stretchy", "accent",
-}  # fmt: skip
-OF_TAGS = {"a": {"href"}, "img": {"src"}, "ol": {"start"}, "details": {"open"}, "math": {"xmlns"}}
+#: What Sphinx makes beside what a report may hold.
+BESIDE = {*"aside col colgroup dfn figcaption figure section var".split()}
+ATTRIBUTES = {*"aria-hidden aria-label aria-labelledby role scope tabindex".split()}
 
 
 # -- safe pages ------------------------------------------------------------------------------------
@@ -63,28 +49,15 @@ def _kept(tag: str, name: str, value: str) -> str | None:
     return value
 
 
-@cache
-def _cleaner() -> nh3.Cleaner:
-    return nh3.Cleaner(
-        tags=pages.TAGS | MATH | BESIDE,
-        clean_content_tags={"script", "style"},
-        attributes={"*": ATTRIBUTES, **OF_TAGS},
-        attribute_filter=_kept,
-        filter_style_properties=pages.CSS,
-        url_schemes={"http", "https", "data"},
-        link_rel=None,
-    )
-
-
 def safe(markup: str) -> str:
     """The body of a page without anything that acts or is fetched from elsewhere."""
-    return EMPTY_PICTURE.sub("", _cleaner().clean(markup))
+    return EMPTY_PICTURE.sub("", pages.safe(markup, BESIDE, ATTRIBUTES, _kept))
 
 
 def _body(app: "Sphinx", name: str, template: str, context: dict, doctree: Any) -> None:
     """Makes the body safe, and names the scripts that it needs."""
     body = visible(safe(context.get("body", "")))
-    context["body"] = PICTURE.sub(r'<a class="enlarge" href="\1">\g<0></a>', body)
+    context["body"] = readable(with_long_cells(body))
     for paper in PLAYGROUND.findall(body):
         app.add_js_file(f"play/{paper}.js", loading_method="defer")
         app.add_js_file("playground.js", loading_method="defer")
@@ -130,23 +103,13 @@ def _finish(app: "Sphinx", error: Exception | None) -> None:
 # -- formulas --------------------------------------------------------------------------------------
 
 
-def formula(tex: str, display: bool) -> str:
-    """TeX as MathML, which browsers draw and readers of screens speak; as code where it fails."""
-    try:
-        made = tex2mathml(tex, as_block=display)
-    except (MathError, SyntaxError, IndexError, KeyError):
-        return f"<code>{escape(tex)}</code>"
-    return made.replace("<math ", f'<math aria-label="{escape(tex)}" ', 1)
-
-
 def _inline_math(translator: Any, node: nodes.math) -> None:
-    translator.body.append(formula(node.astext(), display=False))
+    translator.body.append(pages.formula(node.astext()))
     raise nodes.SkipNode
 
 
 def _block_math(translator: Any, node: nodes.math_block) -> None:
-    made = formula(node.astext(), display=True)
-    translator.body.append(f'<div class="formula" tabindex="0">{made}</div>')
+    translator.body.append(f'<p class="formula">{pages.formula(node.astext())}</p>')
     raise nodes.SkipNode
 
 
@@ -199,7 +162,7 @@ var splitQuery = (query) => {
 def setup(app: "Sphinx") -> dict[str, Any]:
     """Called by Sphinx."""
     app.add_search_language(Words)
-    app.add_html_math_renderer("mathml", (_inline_math, None), (_block_math, None))
+    app.add_html_math_renderer("picture", (_inline_math, None), (_block_math, None))
     app.connect("doctree-read", _plain_titles)
     app.connect("html-page-context", _body, priority=900)
     app.connect("build-finished", _finish)

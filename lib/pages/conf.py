@@ -38,7 +38,7 @@ pygments_style = "friendly"
 
 html_title = "Katayori 偏り"
 html_theme = "pydata_sphinx_theme"
-html_math_renderer = "mathml"
+html_math_renderer = "picture"
 html_search_language = "words"
 html_static_path = ["_static"]
 html_css_files = ["katayori.css"]

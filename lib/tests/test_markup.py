@@ -17,10 +17,10 @@ PIECES = st.sampled_from([
 @given(st.lists(PIECES, max_size=30).map("".join))
 @example("<a href='#x'><table><tr><p><a href='#x'>")
 @settings(max_examples=300, deadline=None)
-def test_the_tokens_of_a_safe_page_are_the_page(text):
+def test_a_safe_page_is_read_and_written_without_loss(text):
     """Whatever a model or a notebook says: once cleaned, it is read without loss."""
     clean = pages._safe(text)
-    assert "".join(token.source for token in markup.tokens(clean)) == clean
+    assert _held(str(markup.tree(clean))) == _held(clean)
     # HTML itself does not keep the nesting of a link within a link around a table when it is read
     # again: it may close and repeat the link. The words and the kinds of tags must stay.
     again = pages._safe(clean)
@@ -36,17 +36,25 @@ def _held(html):
 
 @given(st.lists(PIECES, max_size=30).map("".join))
 @settings(max_examples=300, deadline=None)
-def test_regions_and_long_cells_add_nothing_else(text):
+def test_what_makes_a_page_readable_adds_nothing_else(text):
     clean = pages._safe(f"<table><tr><td>{text}</td></tr></table> notebook 01 {text}")
-    made = markup.with_long_cells(markup.in_regions(clean, "a <b>"))
+    made = markup.readable(markup.with_long_cells(clean), "a <b>")
     before, after = (BeautifulSoup(one, "html.parser") for one in (clean, made))
-    assert before.get_text() == after.get_text()
+    # Blank lines at an end are one line end; nothing shows them.
+    assert before.get_text().split() == after.get_text().split()
     regions = after.find_all("div", class_="scroll")
     assert {region["aria-label"] for region in regions} == {"a <b>"}
-    for region in regions:
-        region.unwrap()
+    for figure in after.find_all("details", class_="figure"):
+        figure.summary.unwrap()
+        figure.unwrap()
+    for added in [*regions, *after.find_all("span", lang="ja")]:
+        added.unwrap()
     for cell in after.find_all("td", class_="long"):
         del cell["class"]
+    for block in after.find_all(lang="ja"):
+        del block["lang"]
+    for box in [*before.find_all("p"), *after.find_all("p")]:
+        box.name = "div"  # a paragraph that was a figure alone
     names = [[(tag.name, tag.attrs) for tag in page.find_all(True)] for page in (before, after)]
     assert names[0] == names[1]
 
@@ -54,9 +62,56 @@ def test_regions_and_long_cells_add_nothing_else(text):
 def test_a_tag_within_an_attribute_is_no_tag():
     """A pattern that ends a tag at the next `>` would put a region into the words of a picture."""
     hostile = '<img alt="> <table> &lt;script>x&lt;/script></table>">'
-    assert markup.in_regions(hostile, "x") == hostile
+    made = BeautifulSoup(markup.readable(hostile, "x"), "html.parser")
+    assert [tag.name for tag in made.find_all(True)] == ["details", "summary", "img"]
+    assert made.img["alt"] == "> <table> <script>x</script></table>"
     inner = "<table><tr><td><table></table></td></tr></table>"
-    assert markup.in_regions(inner, "x").count('<div class="scroll"') == 1
+    assert markup.readable(inner, "x").count('class="scroll"') == 1
+
+
+@pytest.mark.parametrize("start", ['<div class="katayori-rows">', "<div>"])
+def test_a_long_table_has_one_box(start):
+    rows = "<tr><td>x</td></tr>" * 13
+    made = markup.readable(f"{start}<table><caption>Many</caption>{rows}</table></div>")
+    (box,) = BeautifulSoup(made, "html.parser").find_all(class_="katayori-rows")
+    assert box["class"] == ["scroll", "katayori-rows"] and box["aria-label"] == "Many"
+    assert box["tabindex"] == "0" and box.table.parent == box
+
+
+@pytest.mark.parametrize(
+    ("text", "form"),
+    [
+        ("<p>p 値は 0.05 より小さい。</p>", '<p lang="ja">p 値は 0.05 より小さい。</p>'),
+        ("<p>The alpha (一致度) is low.</p>",
+         '<p>The alpha (<span lang="ja">一致度</span>) is low.</p>'),
+        ("<h2>1 · First 最初</h2>", '<h2>1 · First <span lang="ja">最初</span></h2>'),
+        ("<td>要因</td>", '<td lang="ja">要因</td>'),
+        ("<caption>Terms 「用語」</caption>",
+         '<caption>Terms <span lang="ja">「用語」</span></caption>'),
+        ("<p>No Japanese, 1 % ……</p>", "<p>No Japanese, 1 % ……</p>"),
+        ('<p lang="ja">用語 x<b>要約</b></p>', '<p lang="ja">用語 x<b>要約</b></p>'),
+        ('<p lang="zh">用語</p>', '<p lang="zh"><span lang="ja">用語</span></p>'),
+        ("<title>用語</title><style>用</style>", "<title>用語</title><style>用</style>"),
+        ("x<!-- 用語 -->", "x<!-- 用語 -->"),
+        ("<p>&lt;b&gt; A long English text &amp; 用語</p>",
+         '<p>&lt;b&gt; A long English text &amp; <span lang="ja">用語</span></p>'),
+    ],
+)  # fmt: skip
+def test_japanese_is_marked(text, form):
+    assert markup.japanese(text) == form
+    assert markup.japanese(form) == form
+
+
+def test_only_figures_grow():
+    alone = '<div><img src="x"/></div>'
+    grown = '<div><details class="figure"><summary><img src="x"/></summary></details></div>'
+    assert markup.readable(alone) == markup.readable(alone.replace("div", "p")) == grown
+    assert markup.readable(grown) == grown
+    for kept in ('<p>a <img src="x"/></p>', '<a href="#b"><img src="x"/></a>',
+                 '<div><img class="formula" src="x"/></div>',
+                 '<p class="formula"><img class="formula" src="x"/></p>',
+                 '<p><b><img src="x"/></b></p>'):  # fmt: skip
+        assert markup.readable(kept) == kept
 
 
 @pytest.mark.parametrize(

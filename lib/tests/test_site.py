@@ -251,8 +251,8 @@ def test_outputs_of_a_notebook_stand_below_their_cells(site):
 
 
 def test_formulas_are_drawn_without_a_script(site):
-    formula = article(site, "01_discrim_eval.html").find("math")
-    assert formula["aria-label"] == "x^2" and formula.find("msup")
+    formula = article(site, "01_discrim_eval.html").find("img", class_="formula")
+    assert formula["alt"] == "x^2" and formula["src"].startswith("data:image/svg+xml")
 
 
 def test_a_papers_page_shows_the_headlines_of_its_run(site):
@@ -401,7 +401,7 @@ def test_the_search_splits_words_and_pairs_of_characters(text, wanted):
         ("<a href='javascript:x'>a</a>", "<a>a</a>"),
         ("<a href='own-data.html#a'>a</a>", '<a href="own-data.html#a">a</a>'),
         ("<b onclick=x>b</b><script>x</script><svg onload=x></svg>", "<b>b</b>"),
-        ("<math onload=x><mi>x</mi></math>", "<math><mi>x</mi></math>"),
+        ("<math onload=x><mi>x</mi></math>", "x"),
         ("<form action=x><input></form>", ""),
     ],
 )
@@ -410,14 +410,6 @@ def test_the_body_of_a_page_keeps_nothing_that_acts(bad, kept):
     from katayori_tools.site_sphinx import safe
 
     assert safe(bad) == kept
-
-
-def test_a_formula_that_cannot_be_read_is_shown_as_code():
-    environment.setup_site()
-    from katayori_tools.site_sphinx import formula
-
-    assert "<mfrac>" in formula(r"\frac{1}{2}", display=True)
-    assert formula(r"\nosuch{<x}", display=False) == r"<code>\nosuch{&lt;x}</code>"
 
 
 def _source(code):

@@ -13,6 +13,7 @@ import pandas as pd
 from katayori.report.first_page import VALID_ENOUGH
 from katayori.report.tables import escape, show, visible
 from katayori_tools.analyses.kinds import Kind, Read, Section, Shown
+from katayori_tools.markup import readable
 from katayori_tools.pages import MEANING, REPORT_STYLE, document
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ def write(analysis: Analysis, file: Path) -> Path:
     ]
     style = REPORT_STYLE.read_text(encoding="utf-8")
     heading = visible(f"{analysis.name}: {analysis.kind.about}")
-    page = document(heading, "\n".join(parts), style=style)
+    page = document(heading, readable("\n".join(parts)), style=style)
     file.write_text(page, encoding="utf-8", errors="backslashreplace", newline="\n")
     return file
 
