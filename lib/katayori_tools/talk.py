@@ -1,31 +1,81 @@
 """The talk of a notebook: the slides that stand in the metadata of its cells, filled from a run.
 
-A cell tagged `slide` holds a list of slides under `talk` (`talk_schema.Slide`). A slide can show
-the cell's one picture, one small table, its printed text or its code. What a headline says of a
-finding is found in what the run printed, so that it changes with the run.
+A cell tagged `slide` holds a list of slides under `talk` (`Slide`). A slide can show the cell's one
+picture, one small table, its printed text or its code. What a headline says of a finding is found
+in what the run printed, so that it changes with the run.
 """
 
+import json
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any, Literal
 
-from katayori.data import schema
+from bs4 import BeautifulSoup
+from nbformat.v4 import new_output
+from pydantic import AfterValidator, Field, model_validator
+
+from katayori.data.schema import Count, Number, Schema, Text, checked
 from katayori.errors import KatayoriError
-from katayori_tools.talk_schema import NAME, Slide
 
 TAG = "slide"
 #: What a talk of 90 minutes keeps (`breaches`).
 FEWEST, MOST, HEADLINE, ROWS, QUESTIONS, LONGEST = 20, 25, 90, 8, 2, 90
-TABLE = re.compile(r"<table.*?</table>", re.DOTALL)
-BODY = re.compile(r"<tbody>.*?</tbody>", re.DOTALL)
-ROW = re.compile(r"<tr.*?</tr>", re.DOTALL)
-PICTURE = re.compile(r"<img [^>]*>")
-PRINTED = re.compile(r"<pre.*?</pre>", re.DOTALL)
-NOT_FOUND = "—"
+#: A name in a text, which stands for what was found: {{gap}}.
+NAME = re.compile(r"\{\{(\w+)\}\}")
+#: The heading that a section begins with.
+HEADING = re.compile(r"## (\d+) ·")
+#: The outputs that a slide shows whole, and the element that it takes out of an output's HTML.
+WHOLE = {"figure": {"image/png", "image/svg+xml"}, "text": {"stdout"}, "code": {"stdout"}}
+PART = {"figure": "img", "table": "table", "text": "pre"}
 
-Cell = Any
-Output = Any
+
+def _with_one_group(pattern: str) -> str:
+    with suppress(re.error):
+        if re.compile(pattern).groups == 1:
+            return pattern
+    raise ValueError("must be a regular expression with one group")
+
+
+class Slide(Schema):
+    """One slide, as it stands in the metadata of a cell.
+
+    Attributes:
+        headline: the message, at most 90 characters; {{name}} stands for what `find` finds.
+        notes: for the speaker, in markdown. minutes: how long it takes.
+        kind: title (the first one), question (to the room) or plain.
+        body: a short text below the headline, in markdown. show: what of the cell stands below.
+        source: whose answers these are (`answers`: those of the run, whatever their source);
+            needed where something but code is shown.
+        rows: which rows of a table, or lines of the code, are shown, from 1 (empty: all).
+        columns: the same of a table's columns.
+        find: name -> regular expression with one group, searched in what the notebook printed.
+        otherwise: the headline of a run in which one of them is not found.
+    """
+
+    headline: Text
+    notes: Text
+    minutes: Annotated[Number, Field(gt=0)]
+    kind: Literal["plain", "title", "question"] = "plain"
+    body: str = ""
+    show: Literal["nothing", "figure", "table", "text", "code"] = "nothing"
+    source: Literal["answers", "simulated", "published", "example"] | None = None
+    rows: list[Count] = Field(default_factory=list)
+    columns: list[Count] = Field(default_factory=list)
+    find: dict[str, Annotated[str, AfterValidator(_with_one_group)]] = Field(default_factory=dict)
+    otherwise: str = ""
+
+    @model_validator(mode="after")
+    def _is_complete(self) -> "Slide":
+        if self.show in PART and self.source is None:
+            raise ValueError(f"shows a {self.show} and must name its source")
+        if self.find and not self.otherwise:
+            raise ValueError("must say in `otherwise` what stands there if nothing is found")
+        unknown = set(NAME.findall(self.headline + self.body + self.notes)) - set(self.find)
+        if unknown:
+            raise ValueError(f"names {', '.join(sorted(unknown))}, which `find` does not have")
+        return self
 
 
 @dataclass(frozen=True)
@@ -33,22 +83,18 @@ class Filled:
     """A slide with what a run has for it.
 
     Attributes:
-        slide: as it is written. headline, body, notes: with what was found. exhibit: the output
-            that it shows. code: the source that it shows. section: of the notebook.
-        not_found: names that nothing was found for.
+        slide: its texts with what was found. outputs, code: what it shows of its cell.
+        section: of the notebook. not_found: names that nothing was found for.
     """
 
     slide: Slide
-    headline: str
-    body: str
-    notes: str
-    exhibit: Output | None
+    outputs: list[Any]
     code: str
     section: str
-    not_found: tuple[str, ...]
+    not_found: list[str]
 
 
-def fill(cells: list[Cell], leave_out: frozenset[str] = frozenset()) -> tuple[list[Filled], int]:
+def fill(cells: list[Any], leave_out: frozenset[str] = frozenset()) -> tuple[list[Filled], int]:
     """The slides of executed cells, and the number of those that the run has nothing for.
 
     Args:
@@ -56,65 +102,60 @@ def fill(cells: list[Cell], leave_out: frozenset[str] = frozenset()) -> tuple[li
 
     Raises KatayoriError naming the cell whose metadata is wrong.
     """
-    printed = "\n".join(text for cell in cells for text in _texts(cell))
+    printed = "\n".join(_printed(output) for cell in cells for output in cell.get("outputs", []))
     filled: list[Filled] = []
     section, lacking = "", 0
     for cell in cells:
-        section = _section(cell) or section
-        if leave_out & set(_tags(cell)):
-            continue
-        for slide in slides_of(cell):
-            exhibit = exhibit_of(cell, slide)
-            if exhibit is None and slide.show not in ("nothing", "code"):
+        section = heading[1] if (heading := HEADING.match(cell.source)) else section
+        for slide in slides_of(cell, leave_out):
+            outputs = exhibit(cell, slide)
+            if slide.show in PART and not outputs:
                 lacking += 1
                 continue
-            filled.append(_filled(slide, cell, exhibit, printed, section))
+            lines = enumerate(cell.source.split("\n") if slide.show == "code" else [], 1)
+            code = "\n".join(line for n, line in lines if not slide.rows or n in slide.rows)
+            found = {name: _find(pattern, printed) for name, pattern in slide.find.items()}
+            not_found = [name for name, text in found.items() if not text]
+            filled.append(Filled(_said(slide, found), outputs, code, section, not_found))
     return filled, lacking
 
 
-def slides_of(cell: Cell) -> list[Slide]:
-    """The slides of one cell; none where it is not tagged."""
-    if TAG not in _tags(cell):
+def slides_of(cell: Any, leave_out: frozenset[str] = frozenset()) -> list[Slide]:
+    """The slides of one cell; none where it is not tagged, or with a tag that is left out."""
+    tags = cell.metadata.get("tags", [])
+    if TAG not in tags or leave_out & set(tags):
         return []
     where = f"cell {cell.get('id', '?')}, metadata talk"
-    talk = cell["metadata"].get("talk")
+    talk = cell.metadata.get("talk")
     if not talk:
         raise KatayoriError(f"{where}: a cell tagged {TAG!r} needs a list of slides there")
-    return schema.checked(list[Slide], _plain(talk), where)
+    return checked(list[Slide], json.loads(json.dumps(talk)), where)
 
 
-def _plain(value: Any) -> Any:
-    """Dicts and lists of nbformat as Python's own."""
-    if isinstance(value, dict):
-        return {name: _plain(one) for name, one in value.items()}
-    if isinstance(value, list):
-        return [_plain(one) for one in value]
-    return value
+def exhibit(cell: Any, slide: Slide) -> list[Any]:
+    """The output that a slide shows of its cell; empty where it shows none or the run has none."""
+    for output in cell.get("outputs", []):
+        data = output.get("data", {})
+        if WHOLE.get(slide.show, set()) & {output.get("name"), *data}:
+            return [output]
+        page = BeautifulSoup(data.get("text/html", ""), "html.parser")
+        if slide.show in PART and (part := page.select_one(PART[slide.show])):
+            _leave_out(part, slide)
+            return [new_output("display_data", {"text/html": str(part)})]
+    return []
 
 
-def _tags(cell: Cell) -> list[str]:
-    return cell["metadata"].get("tags", [])
+def _leave_out(part: Any, slide: Slide) -> None:
+    """Takes out of a table the rows and columns that its slide does not name."""
+    for parts, numbers in (("tbody tr", slide.rows), ("tr > *", slide.columns)):
+        named = ", ".join(f":nth-child({number})" for number in numbers)
+        for one in part.select(f"{parts}:not({named})") if numbers else []:
+            one.decompose()
 
 
-def _section(cell: Cell) -> str:
-    """The heading that a text begins with."""
-    heading = re.match(r"## (\d+) ·", "".join(cell["source"]))
-    return heading[1] if heading and cell["cell_type"] == "markdown" else ""
-
-
-def _filled(slide: Slide, cell: Cell, exhibit: Output, printed: str, section: str) -> Filled:
-    found = {name: _find(pattern, printed) for name, pattern in slide.find.items()}
-    not_found = tuple(name for name, text in found.items() if not text)
-    return Filled(
-        slide=slide,
-        headline=_put(slide.otherwise if not_found else slide.headline, found),
-        body=_put(slide.body, found),
-        notes=_put(slide.notes, found),
-        exhibit=exhibit,
-        code="".join(cell["source"]) if slide.show == "code" else "",
-        section=section,
-        not_found=not_found,
-    )
+def _printed(output: Any) -> str:
+    """What an output says as plain text."""
+    return output.get("text") or output.get("data", {}).get("text/plain", "")
 
 
 def _find(pattern: str, printed: str) -> str:
@@ -122,76 +163,12 @@ def _find(pattern: str, printed: str) -> str:
     return " ".join(match[1].split()) if match else ""
 
 
-def _put(text: str, found: dict[str, str]) -> str:
-    """The text with each {{name}} replaced."""
-    return NAME.sub(lambda hit: found[hit[1]] or NOT_FOUND, text)
-
-
-# -- what a cell shows -----------------------------------------------------------------------------
-
-
-def _outputs(cell: Cell) -> list[Output]:
-    return cell.get("outputs", [])
-
-
-def _html(output: Output) -> str:
-    return "".join(output.get("data", {}).get("text/html", ""))
-
-
-def _texts(cell: Cell) -> Iterator[str]:
-    """What a cell printed, as plain text."""
-    for output in _outputs(cell):
-        plain = "".join(output.get("data", {}).get("text/plain", ""))
-        yield "".join(output["text"]) if output.get("name") == "stdout" else plain
-
-
-def exhibit_of(cell: Cell, slide: Slide) -> Output | None:
-    """The output that a slide shows of its cell; None where this run has none."""
-    finders = {"figure": _figure, "table": _table, "text": _printed, "code": _stream}
-    if slide.show == "nothing":
-        return None
-    outputs = _outputs(cell)
-    shown = next((one for one in map(finders[slide.show], outputs) if one is not None), None)
-    if shown is not None and slide.rows:
-        return _as_html(_with_rows(_html(shown), slide.rows))
-    return shown
-
-
-def _figure(output: Output) -> Output | None:
-    if {"image/png", "image/svg+xml"} & set(output.get("data", ())):
-        return output
-    picture = PICTURE.search(_html(output))
-    return _as_html(picture[0]) if picture else None
-
-
-def _table(output: Output) -> Output | None:
-    table = TABLE.search(_html(output))
-    return _as_html(table[0]) if table else None
-
-
-def _printed(output: Output) -> Output | None:
-    text = PRINTED.search(_html(output))
-    return _as_html(text[0]) if text else _stream(output)
-
-
-def _stream(output: Output) -> Output | None:
-    return output if output.get("name") == "stdout" else None
-
-
-def _with_rows(table: str, rows: list[int]) -> str:
-    """A table with these of its rows, counted from 1; one that it does not have is left out."""
-
-    def chosen(body: re.Match[str]) -> str:
-        every = ROW.findall(body[0])
-        return "<tbody>" + "".join(every[row - 1] for row in rows if row <= len(every)) + "</tbody>"
-
-    return BODY.sub(chosen, table)
-
-
-def _as_html(markup: str) -> Output:
-    from nbformat.v4 import new_output
-
-    return new_output("display_data", {"text/html": markup})
+def _said(slide: Slide, found: dict[str, str]) -> Slide:
+    """The slide with each {{name}} replaced; its other headline where something is not found."""
+    headline = slide.headline if all(found.values()) else slide.otherwise
+    texts = {"headline": headline, "body": slide.body, "notes": slide.notes}
+    put = {key: NAME.sub(lambda hit: found[hit[1]] or "—", text) for key, text in texts.items()}
+    return slide.model_copy(update=put)
 
 
 # -- whether it can be given -----------------------------------------------------------------------
@@ -214,11 +191,9 @@ def breaches(talk: list[Filled]) -> Iterator[str]:
     if minutes(talk) > LONGEST:
         yield f"{minutes(talk):g} minutes; {LONGEST} are the most"
     for number, one in enumerate(talk, 1):
-        length = len(one.headline)
-        if length > HEADLINE:
+        if (length := len(one.slide.headline)) > HEADLINE:
             yield f"slide {number}: a headline of {length} characters; {HEADLINE} at most"
-        rows = _rows_of(one)
-        if rows > ROWS:
+        if (rows := _rows_of(one)) > ROWS:
             yield f"slide {number}: a table of {rows} rows; {ROWS} at most"
         if one.not_found:
             yield f"slide {number}: nothing found for {', '.join(one.not_found)}"
@@ -226,6 +201,5 @@ def breaches(talk: list[Filled]) -> Iterator[str]:
 
 def _rows_of(one: Filled) -> int:
     """The rows of the table a slide shows, without its head."""
-    if one.slide.show != "table":
-        return 0
-    return sum("<td" in row for row in ROW.findall(_html(one.exhibit)))
+    tables = [output.data["text/html"] for output in one.outputs if one.slide.show == "table"]
+    return sum("<td" in row for table in tables for row in table.split("<tr"))

@@ -84,7 +84,7 @@ def cells():
 
 def test_slides_are_filled_from_the_run():
     filled, lacking = talk.fill(cells())
-    assert [one.headline for one in filled] == [
+    assert [one.slide.headline for one in filled] == [
         "Is it bias?",
         "Alpha is 0.533",
         "How many?",
@@ -93,28 +93,42 @@ def test_slides_are_filled_from_the_run():
         "Play",
     ]
     assert lacking == 0 and [one.section for one in filled] == ["", *["1"] * 5]
-    assert filled[1].code == "by_hand = 1" and filled[1].exhibit["name"] == "stdout"
-    table = filled[4].exhibit["data"]["text/html"]
+    assert filled[1].code == "by_hand = 1" and filled[1].outputs[0]["name"] == "stdout"
+    table = filled[4].outputs[0]["data"]["text/html"]
     assert re.findall(r"row \d", table) == ["row 1", "row 3"] and "<th>k</th>" in table
-    assert "of a widget" in filled[5].exhibit["data"]["text/html"]
+    assert "of a widget" in filled[5].outputs[0]["data"]["text/html"]
 
 
 def test_a_headline_follows_the_run():
     changed = cells()
     changed[2].outputs[0].text = "alpha 0.100\n"
-    assert talk.fill(changed)[0][1].headline == "Alpha is 0.100"
+    assert talk.fill(changed)[0][1].slide.headline == "Alpha is 0.100"
     changed[2].outputs[0].text = "nothing could be computed\n"
     without = talk.fill(changed)[0][1]
-    assert (without.headline, without.not_found) == ("Alpha by hand", ("alpha",))
+    assert (without.slide.headline, without.not_found) == ("Alpha by hand", ["alpha"])
 
 
 def test_names_in_body_and_notes_are_filled_and_a_missing_one_is_a_dash():
     cell = cells()[2]
     cell.metadata.talk[0] |= {"notes": "It is {{alpha}}.", "body": "{{alpha}} {left}"}
-    filled = talk.fill([cell])[0][0]
+    filled = talk.fill([cell])[0][0].slide
     assert (filled.notes, filled.body) == ("It is 0.533.", "0.533 {left}")
     cell.outputs = []
-    assert talk.fill([cell])[0][0].notes == "It is —."
+    assert talk.fill([cell])[0][0].slide.notes == "It is —."
+
+
+def test_a_slide_shows_the_lines_of_code_and_the_columns_that_it_names():
+    code = new_code_cell("a = 1\nb = 2\nc = 3")
+    filled = talk.fill([tagged(code, slide(show="code", rows=[1, 3]))])[0][0]
+    assert filled.code == "a = 1\nc = 3"
+    wide = "<table><thead><tr><th>k</th><th>n</th></tr></thead><tbody>"
+    wide += "<tr><td>1</td><td>2</td></tr><tr><td>3</td><td>4</td></tr></tbody></table>"
+    cell = tagged(
+        new_code_cell("t()", outputs=[data(text_html=wide)]),
+        slide(show="table", source="answers", rows=[2], columns=[2]),
+    )
+    table = BeautifulSoup(talk.fill([cell])[0][0].outputs[0].data["text/html"], "html.parser")
+    assert [one.get_text() for one in table.select("th, td")] == ["n", "4"]
 
 
 def test_what_a_run_does_not_have_is_left_out_and_counted():
@@ -123,7 +137,7 @@ def test_what_a_run_does_not_have_is_left_out_and_counted():
     filled, lacking = talk.fill(changed)
     assert lacking == 1 and len(filled) == 5
     filled, lacking = talk.fill(changed, frozenset({"recorded"}))
-    assert lacking == 1 and [one.headline for one in filled][-1] == "Three rows"
+    assert lacking == 1 and [one.slide.headline for one in filled][-1] == "Three rows"
 
 
 @pytest.mark.parametrize(
@@ -231,8 +245,7 @@ def page(tmp_path_factory):
     folder = tmp_path_factory.mktemp("talk")
     nbformat.write(new_notebook(cells=cells()), folder / "01_discrim_eval.ipynb")
     path = folder / "01_discrim_eval.html"
-    occasion = teaching.Occasion(lecturer="Dr <b>A</b>", date="1 April")
-    told = teaching.write_talk(folder / "01_discrim_eval.ipynb", path, occasion)
+    told = teaching.write_talk(path.with_suffix(".ipynb"), path, ["Dr <b>A</b>", "1 April"])
     return path, BeautifulSoup(path.read_text(encoding="utf-8"), "html.parser"), told
 
 
@@ -319,35 +332,38 @@ def test_a_notebook_without_a_talk_gets_one_clear_line(tmp_path):
 
 # -- in a browser ----------------------------------------------------------------------------------
 
-PLACE = "document.getElementById('place').textContent"
+TURN = "document.getElementById('turn').textContent"
 SHOWN = "Array.from(document.querySelectorAll('.slide')).findIndex(one => !one.hidden) + 1"
 NOTES = "Array.from(document.querySelectorAll('.notes')).filter(one => one.offsetHeight).length"
-#: Of each slide: whether something is cut off, its smallest letters, and its scale.
+#: Of each slide: whether something is cut off, its smallest letters, those of its code, and how
+#: many times the size of the notebook its picture has.
 SEEN = """Array.from(document.querySelectorAll('.slide'), (slide) => {
     slide.hidden = false;
     const face = slide.querySelector('.face');
     const parts = [face, ...face.querySelectorAll('.exhibit')];
-    const letters = Array.from(face.querySelectorAll('h1, p, li, td, th, pre'),
-        (one) => parseFloat(getComputedStyle(one).fontSize));
+    const smallest = (of) => Math.min(100, ...Array.from(face.querySelectorAll(of),
+        (one) => parseFloat(getComputedStyle(one).fontSize)));
     const cut = parts.some((one) =>
         one.scrollHeight > one.clientHeight + 1 || one.scrollWidth > one.clientWidth + 1);
     const picture = face.querySelector('img:not(.formula)');
-    const heights = picture ? [picture.clientHeight] : [];
+    const [wide, high] = picture ? [picture.naturalWidth, picture.naturalHeight] : [1, 1];
+    const scale = picture
+        ? 2 * Math.min(picture.clientWidth / wide, picture.clientHeight / high) : 2;
     slide.hidden = true;
-    return [cut, Math.min(...letters), ...heights];
+    return [cut, smallest('h1, p:not(.label), li, td, th, pre'), smallest('.highlight pre'), scale];
 })"""
 
 
 def opened(tab, path, width=1280, height=720):
     tab.open(path.as_uri(), width, height)
-    return tab.wait(PLACE)
+    return tab.wait(TURN)
 
 
 @pytest.mark.browser
 def test_a_talk_turns_its_slides_by_keys_and_shows_notes_by_a_key(page, tab):
     """From a file, without a request; N shows and hides the notes."""
     tab.open(page[0].as_uri() + "#2")
-    assert (tab.wait(PLACE), tab.js(SHOWN)) == ("2 / 6", 2)
+    assert (tab.wait(TURN), tab.js(SHOWN)) == ("2 / 6", 2)
     keys = [("ArrowRight", 39, 3), ("ArrowDown", 40, 4), ("ArrowLeft", 37, 3), ("Home", 36, 1)]
     for key, code, then in keys:
         tab.press(key, code)
@@ -375,13 +391,15 @@ def talks(tmp_path_factory):
 @pytest.mark.slow_all
 @pytest.mark.browser
 def test_nothing_of_a_committed_talk_is_cut_off(talks, tab):
-    """Every slide is seen whole, in letters of at least 12 of its 720 lines, pictures large."""
+    """On 1280 x 720 every slide is seen whole: letters of at least 20 px, code of at least 24, and
+    pictures so large that their letters of 11 points have at least 9.
+    """
     for path in talks:
         opened(tab, path)
-        for number, (cut, letters, *heights) in enumerate(tab.js(SEEN), 1):
+        for number, (cut, letters, code, scale) in enumerate(tab.js(SEEN), 1):
             where = f"{path.stem}, slide {number}"
-            assert not cut and letters >= 12, where
-            assert not heights or heights[0] >= 300, where
+            assert not cut and letters >= 20 and code >= 24, where
+            assert scale * 11 * 96 / 72 >= 9, where
 
 
 @pytest.mark.browser
