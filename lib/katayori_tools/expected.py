@@ -3,7 +3,7 @@
 `data/expected/<paper>/` holds one CSV for each file in the run's `tables/`, `results.csv` with the
 rows of its results.json, and in `figures/` what each figure draws (`run.Run.figure`).
 `make expect` writes them anew from the run and shows the difference; test_expected.py compares all
-rows.
+rows. It renews README's picture, too (`front_picture`).
 
 Two cells are the same if their texts are the same, or if both are numbers, at least one of them no
 whole number, and they differ by at most `RELATIVE` of the larger one or by at most `ABSOLUTE`. So
@@ -29,7 +29,7 @@ from typing import NamedTuple
 from katayori import paths
 from katayori.errors import KatayoriError
 from katayori.report.run import OF_VERDICT
-from katayori_tools import notebooks, reproduce
+from katayori_tools import front_picture, notebooks, reproduce
 from katayori_tools.choices import NotebookRun
 
 FOLDER = reproduce.EXPECTED
@@ -440,4 +440,6 @@ def expect(*, papers: str = "") -> int:
         print(f"{paper}: {differing} tables differ" if differing else f"{paper}: nothing differs")
         for line in summary(changes):
             print(line)
+    if front_picture.PAPER in chosen:
+        front_picture.renew(run)
     return 0

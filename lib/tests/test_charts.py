@@ -324,12 +324,13 @@ def test_a_run_keeps_the_picture_and_the_frame_that_it_shows(run):
 
 
 def test_a_run_says_in_one_line_why_there_is_no_picture(run):
-    words = {"kind": "dots", "title": "Gaps", **WORDS["dots"]}
-    told = run.figure("gaps", not_asked("no probabilities were asked for"), **words)
-    assert repr(told) == "Gaps: no probabilities were asked for."
+    """The line has the name of the figure: its title states what would be seen in it."""
+    words = {"kind": "dots", "title": "All gaps are large", **WORDS["dots"]}
+    told = run.figure("all_gaps", not_asked("no probabilities were asked for"), **words)
+    assert repr(told) == "Figure all gaps: no probabilities were asked for."
     unknown = made(["a"], ["m"], np.nan).assign(status="few_clusters")
-    assert repr(run.figure("gaps", unknown, **words)) == (
-        "Gaps: no value is defined (too little data)."
+    assert repr(run.figure("", unknown, **words)) == (
+        "Figure: no value is defined (too little data)."
     )
     assert not (run.folder / "figures").exists()
 

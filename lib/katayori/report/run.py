@@ -335,7 +335,8 @@ class Run:
 
         chart = charts.chart_of(**drawing)
         if why := charts.why_empty(frame, chart):
-            return nothing(f"{chart.title or 'Figure'}: {why}.")
+            # Not under its title, which states what is seen in the picture.
+            return nothing(f"{f'Figure {name}'.replace('_', ' ').strip()}: {why}.")
         fig = charts.draw(frame, **drawing)
         if not name:
             return fig
