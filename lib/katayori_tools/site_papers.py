@@ -58,7 +58,7 @@ def table(heads: list[str], rows: Iterable[list[str]], caption: str) -> str:
 
 
 def _value(row: dict[str, Any]) -> list[str]:
-    """Value, interval, blank, limit of detection, n, invalid and source of a result, as cells."""
+    """Value, interval, control, limit of detection, n, invalid and source of a result, as cells."""
     value, low, high = row["value"], row["ci_low"], row["ci_high"]
     if value is None:
         shown = f"— ({escape(row['status'])})"
@@ -66,7 +66,7 @@ def _value(row: dict[str, Any]) -> list[str]:
         shown = f"{value:.0f}"
     else:
         shown = f"{value:z.3f}"
-    sizes = ["—" if row.get(c) is None else f"{row[c]:.4f}" for c in ("blank", "detects")]
+    sizes = ["—" if row.get(c) is None else f"{row[c]:.4f}" for c in ("control", "limit")]
     span = "—" if low is None else f"{low:z.3f} to {high:z.3f}"
     return [shown, span, *sizes, *_counts(row), _source(row["source"])]
 

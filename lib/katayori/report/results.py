@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from katayori.errors import KatayoriError
-from katayori.report.run import ADDED, FIELDS
+from katayori.report.run import ADDED, DROPPED, FIELDS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,7 +27,7 @@ def read_results(path: Path) -> "pd.DataFrame":
 def _rows_of(file: Path) -> list[dict[str, Any]]:
     try:
         rows = json.loads(file.read_text(encoding="utf-8"))
-        damaged = any(set(row) | ADDED != set(FIELDS) for row in rows)
+        damaged = any((set(row) | ADDED) - DROPPED != set(FIELDS) for row in rows)
     except (ValueError, TypeError):
         damaged = True
     if damaged:
