@@ -12,13 +12,15 @@ from matplotlib.collections import LineCollection, QuadMesh
 from katayori.errors import KatayoriError
 from katayori.frames import not_asked
 from katayori.report import charts
-from katayori.report.chart_kinds import LETTERS, width_of, wrapped
-from katayori.report.charts import chart_of, draw, drawn_columns, why_empty
+from katayori.report.chart_kinds import Chart, balanced, wrapped
+from katayori.report.charts import draw, drawn_columns, why_empty
 from katayori.report.looks import looks
-from katayori.report.pictures import is_empty
 from katayori.report.run import Run
+from katayori.report.tables import width_of
 
 OURS = "qwen2.5-coder-0.5b", "qwen2.5-coder-1.5b"
+#: Pixels of a figure's width on a telephone of 390 pixels.
+TELEPHONE = 358
 #: Words of `draw` that suit the frame of `made`, by kind.
 WORDS = {
     "dots": {"x": "value", "row": "place", "series": "who"},
@@ -51,6 +53,11 @@ def marks_of(figure, marker):
     return [place for place in places if np.isfinite(place).all()]
 
 
+def pixels(points, figure, width):
+    """How high letters of so many points are where a figure is so many pixels wide."""
+    return points / 72 * width / figure.get_figwidth()
+
+
 def words_of(figure):
     """Everything that is written in a figure."""
     return [text.get_text() for text in figure.findobj(matplotlib.text.Text) if text.get_text()]
@@ -60,12 +67,12 @@ def words_of(figure):
 @pytest.mark.filterwarnings("error")
 def test_every_kind_draws_nothing_one_row_nothing_known_and_long_names(kind):
     one = made(["a"], ["m"])
-    assert not is_empty(render(draw(one, kind=kind, **WORDS[kind])))
-    assert is_empty(draw(one.head(0), kind=kind, **WORDS[kind]))
-    assert is_empty(draw(not_asked("none was asked"), kind=kind, **WORDS[kind]))
+    assert render(draw(one, kind=kind, **WORDS[kind])).axes
+    assert not draw(one.head(0), kind=kind, **WORDS[kind]).axes
+    assert not draw(not_asked("none was asked"), kind=kind, **WORDS[kind]).axes
     unknown = one.assign(value=np.nan, share=np.nan, answer=None, status="few_clusters")
-    assert is_empty(draw(unknown, kind=kind, **WORDS[kind]))
-    assert "too little data" in why_empty(unknown, chart_of(kind=kind, **WORDS[kind]))
+    assert not draw(unknown, kind=kind, **WORDS[kind]).axes
+    assert "too little data" in why_empty(unknown, Chart(kind, **WORDS[kind]))
     two = made(["a", "b"], ["m", "n"])
     gap = two["place"].eq("b")
     partly = two.assign(
@@ -74,14 +81,16 @@ def test_every_kind_draws_nothing_one_row_nothing_known_and_long_names(kind):
         answer=two["answer"].mask(gap),
         status=gap.map({True: "position_bound", False: "ok"}),
     )
-    assert not is_empty(render(draw(partly, kind=kind, **WORDS[kind])))
+    assert render(draw(partly, kind=kind, **WORDS[kind])).axes
     long = made([f"{LONG}{n}" for n in range(3)], [LONG, f"Org/{'Model-' * 12}7B"])
     figure = render(draw(long, kind=kind, title=LONG * 3, label=LONG, **WORDS[kind]))
     assert figure.get_suptitle().count("\n") >= 2
     box = figure.get_tightbbox()
     assert min(box.x0, box.y0, figure.get_figwidth() - box.x1) > -0.03
     texts = figure.findobj(matplotlib.text.Text)
-    assert min(text.get_fontsize() for text in texts if text.get_text()) >= 9
+    smallest = min(text.get_fontsize() for text in texts if text.get_text())
+    assert pixels(smallest, figure, TELEPHONE) >= 8
+    assert pixels(smallest, figure, figure.get_figwidth() * 96) >= 9
 
 
 @settings(max_examples=15, deadline=None)
@@ -130,24 +139,16 @@ def test_control_and_limit_belong_to_the_interval_shown():
         without = draw(other, kind="dots", line=0, **WORDS["dots"] | {"x": x})
         assert not marks_of(without, "x")
         assert not [one for one in without.axes[0].collections if "limit" in one.get_label()]
-    named = draw(
-        frame.rename(columns={"value": "gap"}),
-        kind="dots",
-        interval=("ci_low", "ci_high"),
-        **WORDS["dots"] | {"x": "gap"},
-    )
-    assert len(marks_of(named, "x")) == 2
 
 
 def test_a_line_of_reference_is_a_number_or_a_column_with_a_value_a_panel():
     frame = made(["a", "b"], OURS).assign(mean=[0.1, 0.2] * 2)
     words = {"x": "value", "row": "place", "panel": "who"}
     figure = draw(frame, kind="dots", line={"none": 0, "mean": "mean"}, **words)
-    ends = [
-        [line.get_xdata()[0] for line in ax.lines if line.get_label() in ("none", "mean")]
-        for ax in figure.axes
+    across = [
+        [line for line in ax.lines if line.get_transform() != ax.transData] for ax in figure.axes
     ]
-    assert ends == [[0, 0.1], [0, 0.2]]
+    assert [[line.get_xdata()[0] for line in lines] for lines in across] == [[0, 0.1], [0, 0.2]]
     own = draw(frame.assign(line=0.5), kind="dots", **words)
     assert [0.5, 0.5] in [list(line.get_xdata()) for line in own.axes[0].lines]
 
@@ -165,9 +166,15 @@ def test_a_model_has_its_look_in_every_kind_and_nothing_else_has_it():
     )
     assert len(marks_of(by_panel, look.marker)) == 3
     assert not by_panel.legends  # the panels are called by its name already
-    methods = draw(made(["a"], ["letters", "new"]), kind="dots", **WORDS["dots"])
-    colours = {line.get_color() for line in methods.axes[0].lines if line.get_marker() in "os^D"}
-    assert not colours & {one.colour for one in looks(OURS).values()}
+    models = looks([*OURS, *"abcdefghijk"]).values()
+    methods = [*"abcdefghijk", "letters"]
+    assert not {one.marker for one in models} & {one.marker for one in looks(methods, "a").values()}
+    assert len(set(models)) == 13 and len(set(looks(methods, "method").values())) == 12
+    figure = draw(made(["a"], ["letters", "new"]), kind="dots", **WORDS["dots"])
+    colours = {line.get_color() for line in figure.axes[0].lines if line.get_marker() in "^DvP<>"}
+    assert len(colours) == 2 and not colours & {
+        one.colour for one in looks([*OURS, "own"]).values()
+    }
 
 
 def test_the_order_given_keeps_looks_where_a_model_is_lacking():
@@ -190,12 +197,12 @@ def test_rows_that_no_other_panel_has_stand_in_their_own_panel_only():
 def test_heat_writes_every_number_and_brackets_what_is_not_ok():
     frame = made(["a", "b"], ["m", "n"]).assign(value=[0.1, 0.2, 0.3, np.nan])
     frame["status"] = ["ok", "few_clusters", "ok", "position_bound"]
-    figure = draw(frame, kind="heat", line=0, **WORDS["heat"])
+    figure = draw(frame, kind="heat", **WORDS["heat"])
     (mesh,) = [one for one in figure.axes[0].collections if isinstance(one, QuadMesh)]
     drawn = np.ma.filled(mesh.get_array().ravel(), np.nan)
     assert np.allclose(drawn, [0.1, 0.2, 0.3, np.nan], equal_nan=True)
-    assert mesh.get_clim() == pytest.approx((-0.3, 0.3))
-    assert [one.get_text() for one in figure.axes[0].texts] == ["—", "0.10", "(0.20)", "0.30"]
+    assert mesh.get_clim() == pytest.approx((0.1, 0.3))
+    assert [one.get_text() for one in figure.axes[0].texts] == ["0.10", "(0.20)", "0.30", "—"]
     assert {"( ): too little data", "—: answers by position"} <= set(words_of(figure))
 
 
@@ -255,7 +262,6 @@ def test_scatter_has_the_diagonal_where_units_are_the_same():
         ({"kind": "dots", "x": "gap"}, "no column 'gap'"),
         ({"kind": "dots", "x": "who"}, "holds 'm'"),
         ({"kind": "dots", "x": "value", "line": "mean"}, "no column 'mean'"),
-        ({"kind": "dots", "x": "other", "interval": ("low", "high")}, "no column 'low'"),
         ({"kind": "dots", "x": "value", "row": "place"}, "two rows of the frame have .*'a'"),
     ],
 )
@@ -271,7 +277,7 @@ def test_an_unknown_word_is_refused():
 
 def test_the_columns_drawn_are_those_that_the_picture_shows():
     frame = made(["a"], ["m"]).assign(n=3, clusters=2, control=0.0, limit=0.1, seed=7, mean=0.2)
-    chart = chart_of(kind="dots", line={"mean": "mean"}, **WORDS["dots"])
+    chart = Chart("dots", line={"mean": "mean"}, **WORDS["dots"])
     assert list(drawn_columns(frame, chart)) == (
         "place who value ci_low ci_high control limit mean n clusters status".split()
     )
@@ -285,9 +291,74 @@ def test_wrapped_text_loses_nothing_and_is_narrow(text, width):
     assert all(width_of(line) <= max(2 * width, 8) for line in lines)
 
 
-def test_letters_can_be_read_on_a_telephone():
-    """8 pixels where a picture of 6.4 inches is 375 pixels wide."""
-    assert LETTERS / 72 / charts.WIDTH * 375 >= 8
+def seen(figure):
+    """The boxes of everything that is written, in pixels of the figure."""
+    render(figure)
+    texts = [one for one in figure.findobj(matplotlib.text.Text) if one.get_text().strip()]
+    return {one: one.get_window_extent() for one in texts if one.get_visible()}
+
+
+@pytest.mark.parametrize("kind", charts.KINDS)
+def test_all_that_is_written_is_in_the_picture_and_is_read_on_a_telephone(kind):
+    """Names, numbers, legend, remarks, lines of reference and the title, in two panels."""
+    rows = made(["age", "race"], [*OURS, "m"]).assign(control=0.1, limit=0.2)
+    rows["status"] = ["ok", "few_clusters", "position_bound"] * 2
+    rows["answer"] = rows["answer"].where(rows["status"].ne("position_bound"))
+    unknown = rows["status"].eq("position_bound") & (kind != "stacked")
+    rows["value"] = rows["value"].mask(unknown)
+    frame = pd.concat([rows.assign(half="first"), rows.assign(half="second")])
+    words = WORDS[kind] | {
+        "panel": "half",
+        "title": "A finding of this run " * 5,
+        "label": "points",
+    }
+    if kind in ("dots", "lines"):
+        words["line"] = {"one answer at random": 0.2, "always a tie": 0.21}
+    figure = draw(frame, kind=kind, **words)
+    boxes = seen(figure)
+    said = {one.get_text() for one in boxes}
+    assert figure.get_suptitle() in said and figure.get_suptitle().count("\n") == 1
+    assert {"one answer at random", "always a tie"} <= said or kind not in ("dots", "lines")
+    assert all(pixels(one.get_fontsize(), figure, TELEPHONE) >= 8 for one in boxes)
+    box = figure.get_tightbbox()
+    assert min(box.x0, box.y0) >= -0.03 and box.x1 <= figure.get_figwidth() + 0.03
+    assert box.y1 <= figure.get_figheight() + 0.03
+
+
+def test_names_of_lines_stand_at_them_and_not_in_the_legend():
+    lines = {"one answer at random": 0.9, "always a tie": 0.1}
+    frame = made(["a", "b"], ["m", "n"]).assign(ci_low=0.2, ci_high=0.3)
+    figure = draw(frame, kind="dots", line=lines, limits=(0, 1), **WORDS["dots"])
+    boxes = {one.get_text(): box for one, box in seen(figure).items()}
+    ax = figure.axes[0]
+    for name, at in lines.items():
+        x = ax.transData.transform((at, 0))[0]
+        assert boxes[name].x0 - 2 <= x <= boxes[name].x1 + 2
+        assert ax.bbox.x0 <= boxes[name].x0 and boxes[name].x1 <= ax.bbox.x1
+        assert ax.bbox.y0 <= boxes[name].y0 and boxes[name].y1 <= ax.bbox.y1
+    (legend,) = figure.legends
+    assert [one.get_text() for one in legend.get_texts()] == ["m", "n"]
+
+
+def test_every_second_row_of_several_series_lies_on_grey():
+    grey = {}
+    for names in (["m"], ["m", "n"]):
+        figure = draw(made(["a", "b", "c"], names), kind="dots", **WORDS["dots"])
+        grey[len(names)] = [one.get_y() for one in figure.axes[0].patches]
+    assert grey == {1: [], 2: [-0.5, 1.5]}
+
+
+def test_what_never_happened_is_not_in_the_legend():
+    frame = pd.DataFrame({"row": "a", "part": ["p", "q"], "share": [1.0, 0.0]})
+    figure = draw(frame, kind="stacked", x="share", row="row", series="part")
+    assert [one.get_text() for one in figure.legends[0].get_texts()] == ["p"]
+
+
+def test_a_title_has_lines_of_about_the_same_length():
+    title = "Five printed accuracies, as if 216 answers or 27 cases were independent of all others"
+    lines = balanced(title, 62).split("\n")
+    assert len(lines) == 2 and max(map(width_of, lines)) - min(map(width_of, lines)) < 12
+    assert balanced("short", 62) == "short"
 
 
 def test_every_kind_explains_itself_in_its_example():
@@ -309,8 +380,8 @@ def run(tmp_path):
 def test_a_run_keeps_the_picture_and_the_frame_that_it_shows(run):
     frame = made(["a", "b"], ["m"]).assign(n=3, seed=7)
     words = {"kind": "dots", "title": "no gap", **WORDS["dots"]}
-    shown = run.figure("gaps/of=m", frame, alt="two gaps near 0", **words)
-    assert shown.alt == "two gaps near 0" and shown.data.startswith(b"\x89PNG")
+    shown = run.figure("gaps/of=m", frame, **words)
+    assert shown.alt == "no gap" and shown.data.startswith(b"\x89PNG")
     width = int.from_bytes(shown.data[16:20], "big")
     assert width == pytest.approx(charts.WIDTH * 192, abs=1) and shown.width == width // 2
     files = {file.suffix: file for file in (run.folder / "figures").iterdir()}
@@ -319,7 +390,7 @@ def test_a_run_keeps_the_picture_and_the_frame_that_it_shows(run):
     columns = "place who value ci_low ci_high n status".split()
     pd.testing.assert_frame_equal(kept, frame[columns])
     before = files[".svg"].read_bytes()
-    assert run.figure("gaps/of=m", frame, **words).alt == "no gap"
+    run.figure("gaps/of=m", frame, **words)
     assert files[".svg"].read_bytes() == before and b"dc:date" not in before
 
 

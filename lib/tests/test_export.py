@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 
 import pytest
+from one_row import add_row
 
 from katayori import __version__, paths
 from katayori.errors import KatayoriError
@@ -46,7 +47,8 @@ def made_run(folder: Path, paper: str = PAPER, **parameters) -> Path:
     usual = {"source": "recorded", "model": RECORDED, "dataset": STUDY, "unit": "share"}
     counts = {"n": 288, "n_invalid": 2, "clusters": 36}
     what = "accuracy on the neutral option"
-    run.row(
+    add_row(
+        run,
         "JU-1",
         what,
         0.5462962962963,
@@ -56,13 +58,15 @@ def made_run(folder: Path, paper: str = PAPER, **parameters) -> Path:
         **usual,
         **counts,
     )
-    run.row("JU-2", "a signed change", -0.1 - 1e-17, ci=(-0.3, 0.1), **usual, n=10, clusters=10)
+    add_row(
+        run, "JU-2", "a signed change", -0.1 - 1e-17, ci=(-0.3, 0.1), **usual, n=10, clusters=10
+    )
     cell = {"order": "nb", "level": 3, "share": 0.1 + 0.2, "last": True}
-    run.row("JU-3", "a count", 7, cell=cell, prompt_id=PROMPT, status="a count", **usual)
-    run.row("JU-4", "undefined", math.nan, status="no_variation", **usual)
-    run.row("JU-5", "p value", 0.03, source="simulated", model=SIMULATED, unit="p", n=4)
-    run.row("JU-6", "items", 216, source="none", dataset=STUDY)
-    run.row("JU-7", "printed", 0.7, source="published", model="GPT-4o", published=0.7)
+    add_row(run, "JU-3", "a count", 7, cell=cell, prompt_id=PROMPT, status="a count", **usual)
+    add_row(run, "JU-4", "undefined", math.nan, status="no_variation", **usual)
+    add_row(run, "JU-5", "p value", 0.03, source="simulated", model=SIMULATED, unit="p", n=4)
+    add_row(run, "JU-6", "items", 216, source="none", dataset=STUDY)
+    add_row(run, "JU-7", "printed", 0.7, source="published", model="GPT-4o", published=0.7)
     run.save(
         datasets={STUDY: "0" * 64},
         prompts={PROMPT: "ab12"},
@@ -147,7 +151,7 @@ def test_what_the_schema_cannot_say_is_counted(outputs, capsys):
 
 
 def test_a_measure_whose_target_is_zero_is_counted():
-    row = dict.fromkeys(("n", "n_invalid", "clusters", "blank", "detects"))
+    row = dict.fromkeys(("n", "n_invalid", "clusters", "control", "limit"))
     row |= {"paper": "persona_jbbq", "what": SIGNED, "unit": "share", "value": -0.2}
     row |= {"model": RECORDED, "source": "recorded", "status": "ok"}
     counted = unsaid.counted([row, row])

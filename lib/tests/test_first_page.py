@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 from bs4 import BeautifulSoup
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
+from one_row import add_row
 
 from katayori import paths
 from katayori.data import paper_facts
@@ -51,8 +52,8 @@ def made(folder, *frames, clusters=50, models=(MODEL,), paper="jubaku_v2", **end
         told |= {"line": 0.5, "limit": 0.14, "verdict": "present", "why": "p = 0.01."}
         told |= {"low_bound": 0.588, "high_bound": 0.628}
         values = {"value": 0.6125 + k / 10, "ci": (0.5, 0.7 + k / 10), "n": 96, "n_invalid": 4}
-        run.row("T-1", "accuracy on the neutral option", **values, **told)
-    run.row("T-1", "accuracy on the neutral option", 0.9, source="simulated", model="sim-x",
+        add_row(run, "T-1", "accuracy on the neutral option", **values, **told)
+    add_row(run, "T-1", "accuracy on the neutral option", 0.9, source="simulated", model="sim-x",
             headline=True)  # fmt: skip
     run.answers(*(frames or [answers(100, model=model) for model in models]))
     at = {"source": "live", "endpoint": "custom", "server": "own server 1a2b"} | endpoint
@@ -181,11 +182,25 @@ def test_a_demonstration_has_no_interval(tmp_path):
 def test_without_a_valid_answer_a_demonstration_still_tells_what_was_asked(tmp_path):
     run = Run("discrim_eval", tmp_path)
     told = {"source": "live", "model": MODEL, "headline": True, "cell": {"factor": "age"}}
-    run.row(
-        "T-1", "Krippendorff's alpha, sampled", None, status="no_pairable", n=0, clusters=0, **told
+    add_row(
+        run,
+        "T-1",
+        "Krippendorff's alpha, sampled",
+        None,
+        status="no_pairable",
+        n=0,
+        clusters=0,
+        **told,
     )
-    run.row(
-        "T-1", "questions with a significant factor", 0, n=0, clusters=2, unit="questions", **told
+    add_row(
+        run,
+        "T-1",
+        "questions with a significant factor",
+        0,
+        n=0,
+        clusters=2,
+        unit="questions",
+        **told,
     )
     run.answers(answers(0))
     run.save(
@@ -205,7 +220,7 @@ def with_status(folder, status, value=0.0, frame=None, **more):
     what = "Diff-bias, ambiguous, all categories"
     told = {"cell": {"prompt": "basicP"}, "headline": True, "source": "live", "model": MODEL}
     told |= {"n": 40, "clusters": 20, "line": 0.0, "ci": (-0.1, 0.1)} | more
-    run.row("T-1", what, value, status=status, **told)
+    add_row(run, "T-1", what, value, status=status, **told)
     run.answers(answers(100) if frame is None else frame)
     run.save(answers_by_source={"live": 100})
     return folder
@@ -251,8 +266,8 @@ def test_a_condition_that_did_not_happen_takes_the_other_rows_of_its_prompt_alon
         ("verdict", {}),
     ):
         cell = {"prompt": prompt}
-        run.row("T-1", "lean to the first position", 0.1, cell=cell, **told, **more)
-        run.row("T-1", "robustness", 0.7, cell=cell | {"task": "all"}, **told)
+        add_row(run, "T-1", "lean to the first position", 0.1, cell=cell, **told, **more)
+        add_row(run, "T-1", "robustness", 0.7, cell=cell | {"task": "all"}, **told)
     run.answers(answers(100))
     run.save(answers_by_source={"live": 100})
     shown = headlines.headlines(read_results(tmp_path)).set_index("measure")["shown"]
@@ -288,7 +303,7 @@ def test_texts_that_are_cut_off_are_a_warning(tmp_path):
 
 def test_texts_for_a_later_prompt_need_no_letter(tmp_path):
     run = Run("logprob_judge", tmp_path)
-    run.row("T-1", "robustness", 0.7, model=MODEL, source="live")
+    add_row(run, "T-1", "robustness", 0.7, model=MODEL, source="live")
     run.answers(answers(100, prompt="lj_verdict"), answers(0, prompt="lj_criteria"))
     run.save(answers_by_source={"live": 200})
     page = page_of(tmp_path)
@@ -325,9 +340,9 @@ def run_with_gaps(folder, **more):
     what = "gap between levels, sampled (addition)"
     of_gender = {"factor": "gender", "largest_at": "male"}
     of_age = {"factor": "age", "largest_at": "20 to 100"}
-    run.row("DE-24", what, -0.2614, ci=(-0.329, -0.194), cell=of_gender, **told, **male)
-    run.row("DE-24", what, 0.07, ci=(-0.01, 0.15), cell=of_age, **told, **age)
-    run.row("DE-5", "questions with a significant factor", 12, cell={"factor": "gender"},
+    add_row(run, "DE-24", what, -0.2614, ci=(-0.329, -0.194), cell=of_gender, **told, **male)
+    add_row(run, "DE-24", what, 0.07, ci=(-0.01, 0.15), cell=of_age, **told, **age)
+    add_row(run, "DE-5", "questions with a significant factor", 12, cell={"factor": "gender"},
             **told | {"line": None, "unit": "questions", "status": "count"})  # fmt: skip
     run.answers(answers(100))
     run.save(answers_by_source={"live": 100})
@@ -373,7 +388,7 @@ def test_the_diff_bias_of_05_leads_its_page(tmp_path):
     run = Run("inter_jbbq", tmp_path)
     told = {"model": MODEL, "source": "live", "headline": True, "clusters": 120, "line": 0.0}
     cell = {"measure": "diff_amb", "reading": "letters", "prompt": "basic"}
-    run.row("IJ-17", "Diff-bias where a direction is set", 0.208, ci=(0.045, 0.372), cell=cell,
+    add_row(run, "IJ-17", "Diff-bias where a direction is set", 0.208, ci=(0.045, 0.372), cell=cell,
             n=720, **told)  # fmt: skip
     run.answers(answers(100))
     run.save(answers_by_source={"live": 100})

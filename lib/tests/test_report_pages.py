@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 from bs4 import BeautifulSoup
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
+from one_row import add_row
 from PIL import Image
 
 from katayori import paths
@@ -99,7 +100,7 @@ def page(tmp_path):
         "widgets": {"application/vnd.jupyter.widget-state+json": {"state": {"a": "</script>"}}}
     }
     run = Run("p", tmp_path)
-    run.row("DE-24", "alpha", 0.5, source="recorded")
+    add_row(run, "DE-24", "alpha", 0.5, source="recorded")
     run.save(answers_by_source={"recorded": 9450, "simulated": 100})
     (tmp_path / "own.png").write_bytes(base64.b64decode(PIXEL))
     nbformat.write(new_notebook(cells=cells, metadata=metadata), tmp_path / "01.ipynb")

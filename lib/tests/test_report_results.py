@@ -6,11 +6,12 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
+from one_row import add_row
 
 from katayori.errors import KatayoriError
 from katayori.report import provenance
 from katayori.report.results import read_results
-from katayori.report.run import ADDED, FIELDS, Run
+from katayori.report.run import ADDED, DROPPED, FIELDS, Run
 
 
 @pytest.fixture
@@ -26,24 +27,24 @@ def test_fields_are_the_contract():
     contract = "paper requirement what model dataset source prompt_id variant cell headline value"
     contract += " unit n n_invalid clusters ci_low ci_high status line margin limit verdict why"
     contract += " low_bound high_bound control published difference"
-    contract += " blank blank_status detects detects_status"
     assert tuple(contract.split()) == FIELDS
 
 
 def test_clusters_are_counted_and_older_files_are_read(run):
     frame = pd.DataFrame({"model": ["m"], "value": [0.5], "clusters": [12.0]})
-    run.rows(frame, "DE-24", "accuracy", source="live", clusters_in="clusters")
-    run.row("DE-24", "other", 0.5, source="live")
+    run.keep("x", frame, what="accuracy", requirement="DE-24", source="live")
+    add_row(run, "DE-24", "other", 0.5, source="live")
     run.save()
     assert [row["clusters"] for row in load(run)] == [12, None]
-    assert load(run, "provenance.json")["results_schema"] == 3
+    assert load(run, "provenance.json")["results_schema"] == 4
     added = ADDED
     old = [{k: v for k, v in row.items() if k not in added} for row in load(run)]
+    old = [row | dict.fromkeys(DROPPED) for row in old]
     (run.folder / "results.json").write_text(json.dumps(old), encoding="utf-8")
     frame = read_results(run.folder)
     assert tuple(frame.columns) == FIELDS and frame["clusters"].isna().all()
     with pytest.raises(ValueError, match="count"):
-        run.row("DE-24", "accuracy", 0.5, source="live", clusters=-1)
+        add_row(run, "DE-24", "accuracy", 0.5, source="live", clusters=-1)
 
 
 def test_what_came_back_is_kept(run):
@@ -59,7 +60,8 @@ def test_what_came_back_is_kept(run):
 
 
 def test_rows_are_complete_sorted_and_plain_json(run):
-    run.row(
+    add_row(
+        run,
         "DE-24",
         "alpha",
         np.float64(0.5),
@@ -69,7 +71,8 @@ def test_rows_are_complete_sorted_and_plain_json(run):
         ci=(np.nan, 0.7),
         unit="α",
     )
-    run.row(
+    add_row(
+        run,
         "DE-24",
         "alpha",
         np.float32(0.25),
@@ -77,7 +80,7 @@ def test_rows_are_complete_sorted_and_plain_json(run):
         model="a",
         cell={"factor": "人種", "age": np.int8(20)},
     )
-    run.row("DE-23", "ratio", True, source="live", published=0.5, n=3.0)
+    add_row(run, "DE-23", "ratio", True, source="live", published=0.5, n=3.0)
     counts = run.save(answers_by_source={"recorded": 9})
     rows = load(run)
     assert [list(r) for r in rows] == [list(FIELDS)] * 3
@@ -104,12 +107,10 @@ def test_rows_are_complete_sorted_and_plain_json(run):
 )
 def test_undefined_values_need_a_status(run, undefined):
     with pytest.raises(ValueError, match="needs a status"):
-        run.row("DE-24", "alpha", undefined, source="recorded")
-    assert (
-        run.row("DE-24", "alpha", undefined, source="recorded", status="no variation")["value"]
-        is None
-    )
+        add_row(run, "DE-24", "alpha", undefined, source="recorded")
+    add_row(run, "DE-24", "alpha", undefined, source="recorded", status="no variation")
     run.save()
+    assert load(run)[0]["value"] is None
     assert (
         "NaN" not in (run.folder / "results.json").read_text()
         and load(run)[0]["status"] == "no variation"
@@ -131,14 +132,14 @@ def test_undefined_values_need_a_status(run, undefined):
 def test_wrong_rows_are_refused(run, wrong):
     arguments = {"value": 0.5, "source": "recorded"} | wrong
     with pytest.raises(ValueError):
-        run.row("DE-24", "alpha", **arguments)
+        add_row(run, "DE-24", "alpha", **arguments)
     run.save()
     assert load(run) == []
 
 
 def test_a_cell_run_twice_gives_its_rows_once(run):
     for value in (0.1, 0.2):
-        run.row("DE-24", "alpha", value, source="recorded", cell={"factor": "age", "b": 1})
+        add_row(run, "DE-24", "alpha", value, source="recorded", cell={"factor": "age", "b": 1})
     run.save()
     assert [r["value"] for r in load(run)] == [0.2]
 
@@ -155,24 +156,20 @@ def test_frames_of_rows(run):
             "n": [10.0, 0, 5],
         }
     )
-    assert (
-        run.rows(
-            frame, "DE-24", "alpha", value="alpha", cell=["factor"], unit="alpha", dataset="study"
-        )
-        is frame
-    )
+    told = {"what": "alpha", "value": "alpha", "unit": "alpha", "dataset": "study"}
+    run.keep("alpha", frame, by=["factor"], **told)
     run.save()
     rows = load(run)
     assert {(r["model"], r["cell"]["factor"], r["value"], r["status"], r["n"]) for r in rows} == {
-        ("m", "age", 0.1, "ok", 10),
+        ("m", "age", 0.1, "no_interval", 10),
         ("m", "race", None, "no variation", 0),
-        (None, "age", 0.3, "ok", 5),
+        (None, "age", 0.3, "no_interval", 5),
     }
     assert {r["dataset"] for r in rows} == {"study"} and {r["ci_high"] for r in rows} == {None}
     with pytest.raises(ValueError, match="share the cell"):
-        run.rows(frame, "DE-24", "alpha", value="alpha")
+        run.keep("x", frame[["alpha", "status"]].iloc[[0, 0]], **told)
     with pytest.raises(ValueError, match="no column ratio"):
-        run.rows(frame, "DE-24", "alpha", value="ratio")
+        run.keep("x", frame, **told | {"value": "ratio"})
 
 
 HOSTILE = ["=CMD()", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "  =1", "＝CMD()", "＠x"]
@@ -321,7 +318,7 @@ def test_a_secret_of_the_environment_reaches_no_file(run, monkeypatch):
     canary = "sk-canary-0123456789"
     monkeypatch.setenv("SOME_API_KEY", canary)
     run.parameters["endpoint"] = f"https://user:{canary}@host/v1"
-    run.row("DE-24", "alpha", 0.5, source="recorded")
+    add_row(run, "DE-24", "alpha", 0.5, source="recorded")
     run.table("t", pd.DataFrame({"x": [1]}))
     told = {"model": ["m"], "source": "live", "prompt_id": "p", "outcome": "refusal"}
     run.answers(pd.DataFrame(told | {"text": f"your key is {canary}", "note": ""}))

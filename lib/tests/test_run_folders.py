@@ -5,6 +5,7 @@ import re
 
 import pytest
 from hypothesis import given, strategies as st
+from one_row import add_row
 
 from katayori import paths
 from katayori.errors import KatayoriError
@@ -28,7 +29,9 @@ def write(folder, paper, *models, source="live", value=0.5):
     run = Run(paper, folder / paper, models=list(models))
     for model in (*models, "sim-x"):
         about = {"model": model, "source": "simulated" if model == "sim-x" else source}
-        run.row("X-1", "rate", value, ci=(value - 0.1, value + 0.1), headline=True, n=9, **about)
+        add_row(
+            run, "X-1", "rate", value, ci=(value - 0.1, value + 0.1), headline=True, n=9, **about
+        )
     run.save()
 
 

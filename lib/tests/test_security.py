@@ -17,6 +17,7 @@ import pandas as pd
 import pytest
 import yaml
 from api_double import KEY_ENV, Double, counts, endpoint_for, model_for, requests_for
+from one_row import add_row
 
 from katayori.errors import KatayoriError
 from katayori.prompting import recordings
@@ -306,7 +307,7 @@ def test_hostile_answers_do_not_act_in_a_site(tmp_path, monkeypatch):
     for text in ATTACKS:
         about = {"model": text, "n": 9, "headline": True, "cell": {"factor": text}}
         about |= {"verdict": text, "why": text}
-        run.row("DE-24", "Krippendorff's alpha, sampled", 0.5, source="recorded", **about)
+        add_row(run, "DE-24", "Krippendorff's alpha, sampled", 0.5, source="recorded", **about)
     run.save()
     _hostile_notebook(tmp_path / "mine" / "discrim_eval" / "01_discrim_eval.ipynb")
     (tmp_path / "mine" / "jubaku_v2").mkdir()

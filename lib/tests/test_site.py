@@ -21,6 +21,7 @@ import yaml
 from bs4 import BeautifulSoup
 from ipywidgets.embed import embed_data
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
+from one_row import add_row
 
 from katayori import paths
 from katayori.errors import KatayoriError
@@ -60,7 +61,7 @@ def alphas(run, source, models):
                 "headline": True,
                 "cell": {"factor": factor},
             }
-            run.row("DE-24", ALPHA, value, source=source, ci=ci, **told)
+            add_row(run, "DE-24", ALPHA, value, source=source, ci=ci, **told)
 
 
 @pytest.fixture(scope="module")
@@ -79,7 +80,7 @@ def base(tmp_path_factory):
         new_markdown_cell("# 01 · A title 題名\n\nAs notebook 00 says, $x^2$. " + HOSTILE),
         new_markdown_cell(f"## 1 · Agreement 一致度\n\n{told}"),
         new_code_cell("# Parameters\nx = 1", metadata={"tags": ["injected-parameters"]}),
-        new_code_cell('run.rows(alpha, "DE-24")', outputs=[shown(show(hostile, caption="Alpha"))]),
+        new_code_cell('run.keep("alpha", alpha)', outputs=[shown(show(hostile, caption="Alpha"))]),
         new_code_cell('run.figure("deviations_probability", f)', outputs=[picture(**{"image/png": words})]),
         new_code_cell("nameless", outputs=[picture()]),
         new_code_cell("show(wide)", outputs=[shown(show(WIDE, caption="Wide")), shown(show_text("x" * 500 + HOSTILE))]),

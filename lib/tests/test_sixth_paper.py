@@ -102,6 +102,8 @@ limit: int = 0  # so many questions
 output_dir: str = ""  # given by the runner
 """,
     """
+import pandas as pd
+
 from katayori import profiles
 from katayori.metrics.share_intervals import share_interval
 from katayori.papers import answers
@@ -122,10 +124,10 @@ with run.skipping():
 frame["correct"] = (frame["answer"] == "yes") == frame["even"]
 for (model, source), own in frame.groupby(["model", "source"]):
     share = share_interval(own["correct"].astype(int).tolist(), [1] * len(own))
-    ends = share["ci_low"], share["ci_high"]
-    more = dict(model=model, source=source, dataset=read.name, prompt_id=prompt.id, ci=ends)
-    more |= dict(n=len(own), n_invalid=0, clusters=len(own), headline=True, unit="share")
-    run.row("TO-1", "share right", share["value"], **more, status=share["status"])
+    row = dict(model=model, source=source, prompt_id=prompt.id, n_invalid=0, clusters=len(own))
+    row = pd.DataFrame([{**row, **share, "n": len(own)}])
+    told = dict(requirement="TO-1", dataset=read.name, headline=True, unit="share")
+    run.keep("share_right", row, what="share right", **told)
 """,
     """
 show(glossary("toy"), caption="Terms")

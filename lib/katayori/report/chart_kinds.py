@@ -1,8 +1,8 @@
 """How each of the six kinds of `charts.draw` puts its marks into one panel.
 
 Marks are a frame with a row a mark, under the names of roles: look (whose colour and marker it
-has), x, row and series (names), place (along the horizontal axis), height (of its row), value, low,
-high, control, limit, line, status.
+has), x, row and series (names), at (along the horizontal axis), height (of its row), lane (how far
+from the middle of its row), value, low, high, control, limit, line, status.
 """
 
 import math
@@ -10,29 +10,30 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
-from unicodedata import east_asian_width
 
 import pandas as pd
 
+from katayori.columns import FrameError
+from katayori.errors import expect
 from katayori.report.looks import Look
+from katayori.report.pictures import DARK, LETTER, LINE, PALE
 from katayori.report.status_words import mark
+from katayori.report.tables import width_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-#: Points of letters, and inches of a narrow letter (half of a wide one).
-LETTERS, LETTER = 11, 0.081
-#: Inches of a panel beside the names of its rows.
-BESIDE_ROWS = 4.3
-#: Inches of a line of letters.
-LINE = 1.15 * LETTERS / 72
-DARK, PALE = "#333333", "#D9D9D9"
-#: Series of more points than these are lines without markers, in a style of their own.
+#: Series of more points than these are lines without markers.
 MARKED = 25
-STYLES = ("-", "--", ":", "-.")
-#: What is not parted: a word, or a wide letter with the signs that may not begin a line.
+STYLES = ("-", "--", ":", "-.") * 9
+# What is not parted: a word, or a wide letter with the signs that may not begin a line.
 _WIDE = "\u3000-\u9fff\uff00-\uffef"
 _PART = re.compile(rf"\s|[（「『【]*[{_WIDE}][、。，．」』）】ー]*|[^\s{_WIDE}]+")
+
+
+#: What a kind needs beside x.
+NEEDS = {"heat": ["row", "value"], "lines": ["y"], "scatter": ["y"]}
+NEEDS |= {kind: ["row", "series"] for kind in ("stacked", "grid")}
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,6 @@ class Chart:
     panel: str | None = None
     y: str | None = None
     value: str | None = None
-    interval: tuple[str, str] | None = None
     title: str = ""
     label: str = ""
     y_label: str = ""
@@ -54,38 +54,39 @@ class Chart:
     bands: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     limits: tuple[float, float] | None = None
     scale: float = 1
-    digits: int | None = None
     look: str = ""
     order: Sequence[str] = ()
     points: Sequence[str] = ()
     diagonal: str = "the same in both"
 
+    def __post_init__(self) -> None:
+        expect(self.kind, tuple(KINDS), "kind of figure")
+        for name in NEEDS.get(self.kind, ()):
+            if getattr(self, name) is None:
+                raise FrameError(f"draw: kind {self.kind!r} needs {name}=, the name of a column")
+
+    @property
+    def lines(self) -> Mapping[str, float | str | None]:
+        """Name of a line of reference -> its number, or the column that holds it."""
+        return self.line if isinstance(self.line, Mapping) else {"": self.line}
+
 
 @dataclass(frozen=True)
 class Shared:
-    """What all panels of a figure share: all its marks, and the look of each name."""
+    """What all panels share: all marks, the look of each name, and their width in inches."""
 
     marks: pd.DataFrame
     looks: Mapping[str, Look]
+    inches: float
 
     @property
     def columns(self) -> list[str]:
         """The names along the horizontal axis."""
         return list(dict.fromkeys(self.marks["x"]))
 
-    @property
-    def lanes(self) -> dict[str, float]:
-        """How far each series lies from the middle of its row; one alone in its row lies there."""
-        names = list(dict.fromkeys(self.marks["series"]))
-        if self.marks.groupby(["panel", "row"])["series"].nunique().max() < 2:
-            return dict.fromkeys(names, 0.0)
-        step = 0.8 / len(names)
-        return {name: step * (place - (len(names) - 1) / 2) for place, name in enumerate(names)}
-
-    def text(self, value: float, digits: int | None) -> str:
-        """A number as it is written, by default in digits that suit the largest one."""
-        if digits is None:
-            digits = 0 if self.marks["value"].abs().max() >= 10 else 2
+    def text(self, value: float) -> str:
+        """A number as it is written, in digits that suit the largest one."""
+        digits = 0 if self.marks["value"].abs().max() >= 10 else 2
         return f"{round(value, digits) + 0.0:.{digits}f}"
 
 
@@ -97,16 +98,6 @@ def words_of(statuses: "pd.Series") -> str:
         'too little data'
     """
     return ", ".join(dict.fromkeys(mark(one) for one in statuses if one != "ok"))
-
-
-def width_of(text: str) -> int:
-    """The letters of a text, wide ones (Japanese) counted twice.
-
-    Example:
-        >>> width_of("age 年齢")
-        8
-    """
-    return sum(2 if east_asian_width(letter) in "WF" else 1 for letter in text)
 
 
 def wrapped(text: str, width: int) -> str:
@@ -125,22 +116,26 @@ def wrapped(text: str, width: int) -> str:
     return "\n".join(line.rstrip() for line in lines)
 
 
-def column_names(names: Sequence[str], inches: float) -> tuple[list[str], bool]:
-    """Names in lines as they stand below an axis of so many inches, and whether upright.
+def balanced(text: str, width: int) -> str:
+    """A text in as few lines as `wrapped`, of about the same length.
 
-    They are upright where they have no room beside each other, even in lines of 10 letters.
+    Example:
+        >>> balanced("a title that says what was found", 30).splitlines()
+        ['a title that says', 'what was found']
     """
-    room = int(inches / LETTER / max(len(names), 1)) - 1
-    is_upright = max(map(width_of, names), default=0) > room and room < 10
-    return [wrapped(name, 30 if is_upright else min(room, 24)) for name in names], is_upright
+    fewest = wrapped(text, width).count("\n")
+    tried = (wrapped(text, least) for least in range(width // 2, width + 1))
+    return next(one for one in tried if one.count("\n") == fewest)
 
 
 def name_columns(ax: "Axes", places: Sequence[float], names: Sequence[str], inches: float) -> None:
-    """Names below an axis of so many inches.
+    """Names below an axis of so many inches, upright where they have no room beside each other.
 
     Upright names need a line each; where the columns are narrower, every second or third is named.
     """
-    texts, is_upright = column_names(names, inches)
+    room = int(inches / LETTER / len(names)) - 1
+    is_upright = max(map(width_of, names)) > room and room < 10
+    texts = [wrapped(name, 30 if is_upright else min(room, 24)) for name in names]
     step = math.ceil(len(names) * LINE / inches) if is_upright else 1
     ax.set_xticks(list(places)[::step], texts[::step], rotation=90 if is_upright else 0)
 
@@ -155,10 +150,10 @@ def _parts(
     for name, look in looks.items():
         mine = marks[marks["look"].eq(name) & marks["value"].notna()]
         is_ok = mine["status"].eq("ok")
-        for face, some in ((look.colour, is_ok), ("white", ~is_ok)):
+        for face, some in ((look.colour, mine[is_ok]), ("white", mine[~is_ok])):
             style = {"color": look.colour, "markerfacecolor": face, "marker": look.marker}
-            if some.any():
-                yield name, mine[some], style | {"markersize": 5, "label": name or None}
+            if len(some):
+                yield name, some, style | {"markersize": 6, "linestyle": "", "label": name}
 
 
 def _ends(marks: pd.DataFrame) -> list[pd.Series]:
@@ -167,165 +162,144 @@ def _ends(marks: pd.DataFrame) -> list[pd.Series]:
     return [low.clip(0).fillna(0), high.clip(0).fillna(0)]
 
 
-def _limits(draw_ranges: Callable[..., Any], at: pd.Series, marks: pd.DataFrame) -> None:
-    """A pale bar around the line of reference: effects that the interval would often miss."""
+def _beside(ax: "Axes", marks: pd.DataFrame, at: pd.Series, *, is_x: bool) -> None:
+    """A pale bar around the line of reference, as far as effects that the interval would often
+    miss, and a cross where the control wording lies.
+    """
     known = marks[marks["limit"].notna() & marks["line"].notna()]
     if len(known):
         ends = known["line"] - known["limit"], known["line"] + known["limit"]
-        style: dict[str, Any] = {"color": PALE, "linewidth": 9, "zorder": 0.5}
-        draw_ranges(at[known.index], *ends, label="below the limit of detection", **style)
+        bars: Callable[..., Any] = ax.hlines if is_x else ax.vlines
+        pale: dict[str, Any] = {"color": PALE, "linewidth": 9, "zorder": 0.5}
+        bars(at[known.index], *ends, label="below the limit of detection", **pale)
+    control = marks["control"].dropna()
+    if len(control):
+        place = (control, at[control.index]) if is_x else (at[control.index], control)
+        cross: dict[str, Any] = {"color": DARK, "markersize": 6, "markeredgewidth": 1.6}
+        ax.plot(*place, "x", label="control wording", zorder=3, **cross)
 
 
-def _controls(ax: "Axes", x: pd.Series, y: pd.Series) -> None:
-    """A cross where the control wording lies."""
-    known = x.notna() & y.notna()
-    if known.any():
-        style: dict[str, Any] = {"color": DARK, "markersize": 6, "markeredgewidth": 1.6}
-        ax.plot(x[known], y[known], "x", label="control wording", zorder=3, **style)
-
-
-def _say_what_lacks(ax: "Axes", marks: pd.DataFrame, heights: pd.Series) -> None:
+def _say_what_lacks(ax: "Axes", marks: pd.DataFrame) -> None:
     """The status in words, at the left of a row without a value."""
     where: dict[str, Any] = {"transform": ax.get_yaxis_transform(), "va": "center", "color": DARK}
     # A line of reference must not run through the words.
     where["bbox"] = {"facecolor": "white", "edgecolor": "none", "pad": 0.5}
-    for status, height in zip(marks["status"], heights, strict=True):
-        said = mark(status) if status != "ok" else "no value"
-        ax.text(0.02, height, said, fontsize=LETTERS - 1, **where)
+    for status, height in zip(marks["status"], marks["height"] + marks["lane"], strict=True):
+        ax.text(0.02, height, mark(status) if status != "ok" else "no value", **where)
+
+
+def _write(ax: "Axes", x: float, y: float, text: str, colour: Any) -> None:
+    """A number in the middle of an area of this colour."""
+    from seaborn.utils import relative_luminance
+
+    ink = "black" if relative_luminance(colour) > 0.25 else "white"
+    ax.text(x, y, text, ha="center", va="center", color=ink)
 
 
 # --- the kinds ------------------------------------------------------------------------------------
 
 
 def dots(ax: "Axes", chart: Chart, marks: pd.DataFrame, shared: Shared) -> None:
-    """Values with intervals, the series of a row beside each other."""
-    heights = marks["height"] + marks["series"].map(shared.lanes)
-    if any(shared.lanes.values()):
-        for edge in range(int(marks["height"].max())):
-            ax.axhline(edge + 0.5, color=PALE, linewidth=0.8, zorder=0.3)
-    _limits(ax.hlines, heights, marks)
+    """Values with intervals, the series of a row beside each other, every second row on grey."""
+    at = marks["height"] + marks["lane"]
+    if shared.marks["lane"].any():
+        for row in range(0, len(ax.get_yticks()), 2):
+            ax.axhspan(row - 0.5, row + 0.5, color="black", alpha=0.05, linewidth=0, zorder=0.25)
+    _beside(ax, marks, at, is_x=True)
     for _, some, style in _parts(marks, shared.looks):
-        at = heights[some.index]
-        ax.errorbar(some["value"], at, xerr=_ends(some), linestyle="", elinewidth=1.3, **style)
-    _controls(ax, marks["control"], heights)
-    lost = marks["value"].isna()
-    _say_what_lacks(ax, marks[lost], heights[lost])
+        ax.errorbar(some["value"], at[some.index], xerr=_ends(some), elinewidth=1.8, **style)
+    _say_what_lacks(ax, marks[marks["value"].isna()])
 
 
 def lines(ax: "Axes", chart: Chart, marks: pd.DataFrame, shared: Shared) -> None:
     """Values over x with pale areas between the ends of the intervals; points without a line."""
-    _limits(ax.vlines, marks["place"], marks)
-    longest = marks["look"].value_counts()
-    for place, (name, look) in enumerate(shared.looks.items()):
-        mine = marks[marks["look"] == name].sort_values("place")
-        if name in chart.points or mine["value"].isna().all():
+    _beside(ax, marks, marks["at"], is_x=False)
+    is_point = marks["look"].isin(chart.points)
+    for (name, look), dashes in zip(shared.looks.items(), STYLES, strict=False):
+        mine = marks[marks["look"].eq(name) & ~is_point].sort_values("at")
+        if mine["value"].isna().all():
             continue
-        at, is_long = mine["place"], longest[name] > MARKED
-        ax.fill_between(at, mine["low"], mine["high"], color=look.colour, alpha=0.18, linewidth=0)
-        dashes = STYLES[place % len(STYLES)] if is_long else "-"
-        label = (name or None) if is_long else None
-        ax.plot(at, mine["value"], dashes, color=look.colour, linewidth=1.5, label=label)
-    for name, some, style in _parts(marks, shared.looks):
-        if name in chart.points:
-            ax.errorbar(some["place"], some["value"], yerr=_ends(some), linestyle="", **style)
-        elif longest[name] <= MARKED:
-            ax.plot(some["place"], some["value"], linestyle="", **style)
-    _controls(ax, marks["place"], marks["control"])
-    ticks = dict(zip(shared.marks["place"], shared.marks["x"], strict=True))
+        style: dict[str, Any] = {"color": look.colour, "linestyle": dashes, "label": name}
+        style["marker"] = look.marker if len(mine) <= MARKED else ""
+        ax.plot(mine["at"], mine["value"], **style)
+        ax.fill_between(mine["at"], mine["low"], mine["high"], color=look.colour, alpha=0.18)
+    alone = marks[is_point | marks["status"].ne("ok")]
+    for _, some, style in _parts(alone, shared.looks):
+        ax.errorbar(some["at"], some["value"], yerr=_ends(some), **style)
+    ticks = dict(zip(shared.marks["at"], shared.marks["x"], strict=True))
     if len(ticks) <= 12:
-        name_columns(ax, list(ticks), list(ticks.values()), 3.2 if chart.panel else 5.4)
+        name_columns(ax, list(ticks), list(ticks.values()), shared.inches)
 
 
 def heat(ax: "Axes", chart: Chart, marks: pd.DataFrame, shared: Shared) -> None:
     """A number in every cell; colours go both ways from a line of reference."""
-    import numpy as np
-    import seaborn as sns
-
-    names = [label.get_text() for label in ax.get_yticklabels()]
-    values = np.full((len(names), len(shared.columns)), math.nan)
-    texts = np.full(values.shape, "", dtype=object)
-    places = marks["x"].map(shared.columns.index).astype(int)
-    for one, column in zip(marks.itertuples(), places, strict=True):
-        row, value = int(float(str(one.height))), float(str(one.value))
-        values[row, column] = value
-        text = "—" if math.isnan(value) else shared.text(value, chart.digits)
-        texts[row, column] = text if one.status == "ok" or text == "—" else f"({text})"
-        if text == "—":
-            ax.text(column + 0.5, row + 0.5, text, ha="center", va="center", color=DARK)
-    low, high, colours = _colours(chart, shared.marks)
-    style: dict[str, Any] = {"cmap": colours, "vmin": low, "vmax": high, "annot": texts}
-    look: dict[str, Any] = {"annot_kws": {"fontsize": LETTERS}, "linewidths": 1, "cbar": False}
-    sns.heatmap(np.ma.masked_invalid(values), fmt="", ax=ax, **style, **look)
+    shape = range(len(ax.get_yticks())), range(len(shared.columns))
+    cells = marks.pivot(index="height", columns="at", values="value")
+    cells = cells.reindex(index=shape[0], columns=shape[1])
+    edges = [[number - 0.5 for number in range(len(names) + 1)] for names in shape]
+    style: dict[str, Any] = {"cmap": "Blues", "edgecolors": "white", "linewidth": 1}
+    ends = shared.marks["value"].agg(["min", "max"])
+    mesh = ax.pcolormesh(*edges[::-1], cells, vmin=ends["min"], vmax=ends["max"], **style)
+    for one in marks.to_dict("records"):
+        is_lost = math.isnan(one["value"])
+        text = "—" if is_lost else shared.text(one["value"])
+        text = text if is_lost or one["status"] == "ok" else f"({text})"
+        _write(
+            ax, one["at"], one["height"], text, "white" if is_lost else mesh.to_rgba(one["value"])
+        )
     ax.grid(visible=False)
-    ax.set(yticks=[row + 0.5 for row in range(len(names))], ylim=(len(names), 0))
-    ax.set_yticklabels(names, rotation=0)
-    name_columns(ax, [n + 0.5 for n in range(len(shared.columns))], shared.columns, BESIDE_ROWS)
-
-
-def _colours(chart: Chart, marks: pd.DataFrame) -> tuple[float, float, str]:
-    """Ends and name of the scale of colours."""
-    ends = chart.limits or (marks["value"].min() / chart.scale, marks["value"].max() / chart.scale)
-    low, high = (chart.scale * end for end in ends)
-    middle = marks["line"].dropna()
-    if middle.empty:
-        return low, high, "Blues"
-    reach = max(abs(low - middle.iloc[0]), abs(high - middle.iloc[0])) or 1.0
-    return middle.iloc[0] - reach, middle.iloc[0] + reach, "vlag"
+    name_columns(ax, shape[1], shared.columns, shared.inches)
 
 
 def stacked(ax: "Axes", chart: Chart, marks: pd.DataFrame, shared: Shared) -> None:
     """Shares of a row behind each other, the number in each that has room for it."""
-    from seaborn.utils import relative_luminance
-
-    known = marks[marks["value"].notna()].sort_values("height", kind="stable")
-    known = known.sort_values("series", key=lambda names: names.map(list(shared.looks).index))
-    starts = known.groupby("height")["value"].cumsum() - known["value"]
+    ends = dict.fromkeys(marks["height"], 0.0)
     for name, look in shared.looks.items():
-        mine = known[known["series"] == name]
-        style: dict[str, Any] = {"color": look.colour, "edgecolor": "white", "label": name}
-        ax.barh(mine["height"], mine["value"], 0.7, left=starts[mine.index], **style)
-        ink = "black" if relative_luminance(look.colour) > 0.25 else "white"
-        middles = starts[mine.index] + mine["value"] / 2
-        for x, y, value in zip(middles, mine["height"], mine["value"], strict=True):
-            text = shared.text(value, chart.digits)
-            if value / chart.scale > 0.02 * len(text):
-                ax.text(x, y, text, ha="center", va="center", color=ink)
+        mine = marks[marks["series"].eq(name) & marks["value"].notna()]
+        starts = [ends[row] for row in mine["height"]]
+        style: dict[str, Any] = {"color": look.colour, "edgecolor": "white"}
+        style["label"] = name if mine["value"].any() else None
+        ax.barh(mine["height"], mine["value"], 0.7, left=starts, **style)
+        for row, start, value in zip(mine["height"], starts, mine["value"], strict=True):
+            ends[row] += value
+            text = shared.text(value)
+            if value / chart.scale * shared.inches > LETTER * (len(text) + 1):
+                _write(ax, start + value / 2, row, text, look.colour)
     ax.set_xlim(0, chart.scale)
-    lost = marks[~marks["height"].isin(known["height"])].drop_duplicates("height")
-    _say_what_lacks(ax, lost, lost["height"])
+    known = marks.loc[marks["value"].notna(), "height"]
+    _say_what_lacks(ax, marks[~marks["height"].isin(known)].drop_duplicates("height"))
 
 
 def grid(ax: "Axes", chart: Chart, marks: pd.DataFrame, shared: Shared) -> None:
     """Every answer as a mark; a small cross where it is missing."""
-    size = min(8.0, 0.6 * 72 * BESIDE_ROWS / len(shared.columns))
-    for name, look in shared.looks.items():
-        mine = marks[marks["series"] == name]
-        style: dict[str, Any] = {"color": look.colour, "markersize": size, "label": name}
-        ax.plot(mine["place"], mine["height"], look.marker, **style)
+    size = min(8.0, 0.6 * 72 * shared.inches / len(shared.columns))
     lost = marks[marks["series"] == ""]
-    if len(lost):
-        words = words_of(lost["status"]) or "no answer that can be read"
-        ax.plot(lost["place"], lost["height"], "x", color=DARK, markersize=size / 2, label=words)
+    words = words_of(lost["status"]) or "no answer that can be read"
+    for name, look in [*shared.looks.items(), (words, Look(DARK, "x"))]:
+        mine = lost if name == words else marks[marks["series"] == name]
+        style: dict[str, Any] = {"color": look.colour, "markersize": size / (1 + (name == words))}
+        if len(mine):
+            ax.plot(mine["at"], mine["height"], look.marker, label=name, **style)
     ax.grid(visible=False)
     ax.set_xlim(-0.5, len(shared.columns) - 0.5)
-    name_columns(ax, range(len(shared.columns)), shared.columns, BESIDE_ROWS)
+    name_columns(ax, range(len(shared.columns)), shared.columns, shared.inches)
 
 
 def scatter(ax: "Axes", chart: Chart, marks: pd.DataFrame, shared: Shared) -> None:
     """One column against the other, with the line on which both are the same."""
     for _, some, style in _parts(marks, shared.looks):
-        ax.plot(some["place"], some["value"], linestyle="", alpha=0.7, **style)
+        ax.plot(some["at"], some["value"], alpha=0.7, **style)
     if not chart.diagonal:
         return
-    every = shared.marks[["place", "value"]].dropna()
+    every = shared.marks[["at", "value"]].dropna()
     low, high = float(every.min().min()), float(every.max().max())
     room = 0.06 * (high - low or 1.0)
     ends = (low - room, high + room)
-    if chart.limits:
-        ends = (chart.scale * chart.limits[0], chart.scale * chart.limits[1])
-    line: dict[str, Any] = {"color": DARK, "linewidth": 1, "linestyle": "--", "zorder": 0.5}
-    ax.axline((0, 0), slope=1, label=chart.diagonal, **line)
-    ax.set(xlim=ends, ylim=ends, box_aspect=1)
+    ax.axline((0, 0), slope=1, color=DARK, linewidth=1, linestyle="--", zorder=0.5)
+    ax.set(xlim=ends, ylim=ends)
+    along: dict[str, Any] = {"rotation": 45, "rotation_mode": "anchor", "va": "bottom"}
+    said = wrapped(chart.diagonal, 18)
+    ax.text(0.86, 0.88, said, ha="right", color=DARK, transform=ax.transAxes, **along)
 
 
 KINDS = {one.__name__: one for one in (dots, heat, lines, stacked, grid, scatter)}

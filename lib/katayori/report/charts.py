@@ -6,72 +6,35 @@ because they belong to it and to nothing else.
 """
 
 import math
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
 from katayori.columns import FrameError
-from katayori.errors import expect
 from katayori.frames import LABEL_OR_NONE, NUMBER_OR_NONE, reason_of, require
-from katayori.report.chart_kinds import (
-    BESIDE_ROWS,
-    DARK,
-    KINDS,
-    LETTER,
-    LETTERS,
-    Chart,
-    Shared,
-    column_names,
-    width_of,
-    words_of,
-    wrapped,
-)
+from katayori.report.chart_kinds import KINDS, STYLES, Chart, Shared, balanced, words_of, wrapped
 from katayori.report.column_names import human
-from katayori.report.looks import FIRST, Look, looks
-from katayori.report.pictures import use_style
+from katayori.report.looks import Look, looks
+from katayori.report.pictures import DARK, LETTER, LETTERS, LINE, use_style
+from katayori.report.tables import width_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-#: Inches of a figure's width; of a lane of dots, a row of cells or bars, a row of answers, a panel
-#: of lines, a square panel; of what stands around a panel.
-WIDTH = 6.4
-LANE, ROW, ANSWERS, HIGH, SQUARE, AROUND = 0.19, 0.32, 0.21, 2.3, 3.2, 0.65
-#: Letters of a row's name and of the title in one line.
-ROW_NAME, TITLE = 24, 70
-#: The role of the number that a kind draws (`grid` draws none), what a kind needs beside x, and
-#: what no two marks of it may share.
-NUMBER = {"dots": "x", "heat": "value", "lines": "y", "stacked": "x", "scatter": "y"}
-NEEDS = {
-    "dots": (),
-    "heat": ("row", "value"),
-    "lines": ("y",),
-    "stacked": ("row", "series"),
-    "grid": ("row", "series"),
-    "scatter": ("y",),
-}
-ALONE = {
-    "dots": ["panel", "row", "series"],
-    "heat": ["panel", "row", "x"],
-    "lines": ["panel", "series", "x"],
-    "stacked": ["panel", "row", "series"],
-    "grid": ["panel", "row", "x"],
-}
-BESIDE = ("control", "limit", "line")
+#: Inches of a figure's width, and of its panels: beside names of rows, or without them.
+WIDTH, BESIDE_ROWS, WITHOUT = 6.4, 4.3, 5.4
+#: Inches of a lane of dots, a row of cells or bars, a row of answers, a panel of lines, a square.
+LANE, ROW, ANSWERS, HIGH, SQUARE = 0.19, 0.32, 0.21, 2.3, 3.2
+#: Letters of a row's name, of the title, and of what stands below all panels, in one line.
+ROW_NAME, TITLE, BELOW = 24, 62, 70
+NAMES = ("panel", "row", "series", "x")
+#: What belongs to the column `value`, role -> column.
+OF_VALUE = {"low": "ci_low", "high": "ci_high", "control": "control", "limit": "limit"}
+OF_VALUE["line"] = "line"
 
 
-def draw(
-    frame: pd.DataFrame,
-    *,
-    kind: str,
-    x: str,
-    row: str | None = None,
-    series: str | None = None,
-    panel: str | None = None,
-    **details: Any,
-) -> "Figure":
+def draw(frame: pd.DataFrame, *, kind: str, x: str, **details: Any) -> "Figure":
     """A figure of a flat frame; nothing is drawn of a frame without a value.
 
     Args:
@@ -80,21 +43,20 @@ def draw(
             by x), `lines` (y over x, with its interval), `stacked` (x is a share; those of a row
             add to 1), `grid` (an answer a cell, row by x), `scatter` (y against x).
         x: column of what lies along the horizontal axis.
-        row: column of what stands below each other.
-        series: column of what differs in colour and marker; of the answers in a `grid`, where a
-            missing one is a small cross. A model looks the same in every figure.
-        panel: column of small multiples.
-        details: y (`lines`, `scatter`), value (`heat`): columns of numbers. interval: two columns;
-            default, ci_low and ci_high where the number is `value`. title, label (of the axis of
-            numbers; of the horizontal one in `scatter`), y_label (of the vertical one there).
-            line: of reference: a number, a column of numbers (such as the mean of each panel), or
-            several of both by name; default, the column `line`. bands: areas of reference by name,
-            such as `{"reliable": (0.8, 1)}`. limits: ends of the axis of numbers. scale: numbers
-            are drawn times this (100: points); lines, bands and limits are given in the unit of the
-            frame. digits: of the numbers written. look: kind of the series (`looks.LISTED`);
-            default, the name of the column. order: names of the series, for looks that do not
-            depend on the frame. points (`lines`): series drawn as points with intervals. diagonal
-            (`scatter`): what the line x = y means; "" where the units differ.
+        details: row: column of what stands below each other. series: column of what differs in
+            colour and marker; of the answers in a `grid`, where a missing one is a small cross. A
+            model looks the same in every figure. panel: column of small multiples. y (`lines`,
+            `scatter`), value (`heat`): columns of numbers. title: what is found, in at most 110
+            letters. label (of the axis of numbers; of the horizontal one in
+            `scatter`), y_label (of the vertical one there). line: of reference: a number, a column
+            of numbers (such as the mean of each panel), or several of both by the names that stand
+            at them; default, the column `line`. bands: areas of reference by name, such as
+            `{"reliable": (0.8, 1)}`. limits: ends of the axis of numbers. scale: numbers are drawn
+            times this (100: points); lines, bands and limits are given in the unit of the frame.
+            look: kind of the series (`looks.LISTED`); default, the name of the column. order: names
+            of the series, for looks that do not depend on the frame. points (`lines`): series drawn
+            as points with intervals. diagonal (`scatter`): what the line x = y means; "" where the
+            units differ.
 
     Returns:
         the figure. Rows whose status is not `ok` have a hollow marker (a number in brackets in a
@@ -112,29 +74,13 @@ def draw(
         >>> [text.get_text() for text in figure.axes[0].get_yticklabels()]
         ['age', 'race']
     """
-    from matplotlib import rc_context
     from matplotlib.figure import Figure
 
-    chart = chart_of(kind=kind, x=x, row=row, series=series, panel=panel, **details)
+    chart = Chart(kind, x, **details)
     use_style()
     if why_empty(frame, chart):
-        blank = Figure(figsize=(WIDTH, 1))
-        blank.subplots().set_axis_off()
-        return blank
-    marks = _marks(frame, chart)
-    sizes: list[Any] = ["font.size", "axes.labelsize", "axes.titlesize", "legend.fontsize"]
-    with rc_context(dict.fromkeys(sizes, LETTERS)):
-        return _drawn(chart, Shared(marks, _looks(chart, marks)))
-
-
-def chart_of(*, kind: str, **details: Any) -> Chart:
-    """What `draw` is asked for, with its arguments and errors."""
-    expect(kind, tuple(KINDS), "kind of figure")
-    chart = Chart(kind, **details)
-    for name in NEEDS[kind]:
-        if getattr(chart, name) is None:
-            raise FrameError(f"draw: kind {kind!r} needs {name}=, the name of a column")
-    return chart
+        return Figure(figsize=(WIDTH, 1))
+    return _drawn(chart, _marks(frame, chart))
 
 
 def drawn_columns(frame: pd.DataFrame, chart: Chart) -> pd.DataFrame:
@@ -142,11 +88,11 @@ def drawn_columns(frame: pd.DataFrame, chart: Chart) -> pd.DataFrame:
 
     Example:
         >>> frame = pd.DataFrame({"factor": ["age"], "value": 1.0, "n": 3, "seed": 7})
-        >>> list(drawn_columns(frame, chart_of(kind="dots", x="value", row="factor")))
+        >>> list(drawn_columns(frame, Chart("dots", "value", row="factor")))
         ['factor', 'value', 'n']
     """
     known = [name for name in ("n", "n_invalid", "clusters", "status") if name in frame]
-    return frame[list(dict.fromkeys([*_names(chart), *_numbers(frame, chart), *known]))]
+    return frame[list(dict.fromkeys([*_columns(frame, chart).values(), *known]))]
 
 
 def why_empty(frame: pd.DataFrame, chart: Chart) -> str:
@@ -163,44 +109,20 @@ def why_empty(frame: pd.DataFrame, chart: Chart) -> str:
 # --- the marks ------------------------------------------------------------------------------------
 
 
-def _number(chart: Chart) -> str | None:
-    """The column of the number that is drawn."""
-    return getattr(chart, NUMBER[chart.kind]) if chart.kind in NUMBER else None
-
-
-def _belonging(frame: pd.DataFrame, chart: Chart) -> dict[str, str]:
-    """What belongs to that number, role -> column: the ends of its interval and what is beside."""
-    ends = chart.interval
-    if _number(chart) == "value" and not ends and {"ci_low", "ci_high"} <= set(frame):
-        ends = "ci_low", "ci_high"
-    if _number(chart) != "value" and not ends:
-        return {}
-    found = dict(zip(("low", "high"), ends or (), strict=False))
-    return found | {name: name for name in BESIDE if name in frame}
-
-
-def _names(chart: Chart) -> list[str]:
-    """The columns of names."""
-    roles = (chart.panel, chart.row, chart.series)
-    own = chart.x if chart.kind in ("heat", "grid", "lines") else None
-    return [column for column in (*roles, own) if column]
-
-
-def _numbers(frame: pd.DataFrame, chart: Chart) -> list[str]:
-    """The columns of numbers."""
-    own = [chart.x] if chart.kind == "scatter" else []
-    own += [column for column in [_number(chart)] if column]
-    lines = [at for at in _lines(frame, chart).values() if isinstance(at, str)]
-    return [*own, *_belonging(frame, chart).values(), *lines]
-
-
-def _lines(frame: pd.DataFrame, chart: Chart) -> dict[str, float | str]:
-    """Name of a line of reference -> its number, or the column that holds it."""
-    if isinstance(chart.line, Mapping):
-        return dict(chart.line)
-    if chart.line is None:
-        return {"": "line"} if "line" in _belonging(frame, chart) else {}
-    return {"": chart.line}
+def _columns(frame: pd.DataFrame, chart: Chart) -> dict[str, str]:
+    """The columns that are drawn, by what they are to a mark: names first, then numbers."""
+    is_name = chart.kind in ("heat", "grid", "lines")
+    number = chart.value or chart.y or (None if chart.kind == "grid" else chart.x)
+    found = {name: getattr(chart, name) for name in NAMES[:3]}
+    found["x"] = chart.x if is_name else None
+    found["at"] = chart.x if chart.kind == "scatter" else None
+    found["value"] = number
+    if number == "value":
+        found |= {role: column for role, column in OF_VALUE.items() if column in frame}
+    for name, at in chart.lines.items():
+        column = "line" if at is None and "line" in found else at
+        found |= {f"line {name}": column} if isinstance(column, str) else {}
+    return {role: column for role, column in found.items() if column}
 
 
 def _name(value: Any) -> str:
@@ -212,118 +134,126 @@ def _name(value: Any) -> str:
 
 def _marks(frame: pd.DataFrame, chart: Chart) -> pd.DataFrame:
     """A row a mark, under the names of the roles and in the unit that is drawn."""
-    wanted = dict.fromkeys(_names(chart), LABEL_OR_NONE)
-    require("draw", frame, wanted | dict.fromkeys(_numbers(frame, chart), NUMBER_OR_NONE))
+    columns = _columns(frame, chart)
+    holds = {role: LABEL_OR_NONE if role in NAMES else NUMBER_OR_NONE for role in columns}
+    require("draw", frame, {columns[role]: what for role, what in holds.items()})
     frame = frame.reset_index(drop=True)
-    marks = pd.DataFrame({"status": "ok"}, index=frame.index)
+    roles = dict.fromkeys(NAMES, "") | dict.fromkeys(("value", *OF_VALUE), math.nan)
+    marks = pd.DataFrame({"status": "ok", **roles}, index=frame.index)
     if "status" in frame:
         marks["status"] = frame["status"].map(_name).replace("", "ok")
-    for role in ("panel", "row", "series", "x"):
-        column = getattr(chart, role)
-        marks[role] = frame[column].map(_name) if column else ""
+    for role, column in columns.items():
+        own = frame[column]
+        marks[role] = own.map(_name) if role in NAMES else chart.scale * own.astype(float)
     # Nothing but models has a look where no series is asked for.
     models = frame["model"].map(_name) if "model" in (chart.row, chart.panel) else ""
     marks["look"] = marks["series"] if chart.series else models
-    columns = {"value": _number(chart)} | _belonging(frame, chart)
-    for role in ("value", "low", "high", *BESIDE):
-        column = columns.get(role)
-        marks[role] = chart.scale * frame[column].astype(float) if column else math.nan
     if chart.kind == "grid":
-        marks["value"] = marks["series"].ne("").astype(float).replace(0, math.nan)
-    for number, (name, at) in enumerate(_lines(frame, chart).items()):
-        marks[f"line {name}"] = chart.scale * (frame[at] if isinstance(at, str) else at)
-        marks["line"] = marks[f"line {name}"] if number == 0 else marks["line"]
-    marks["place"] = _places(frame, chart, marks["x"])
+        marks["value"] = marks["series"].ne("").map({True: 1.0, False: math.nan})
+    for name, at in chart.lines.items():
+        if at is not None and not isinstance(at, str):
+            marks[f"line {name}"] = chart.scale * at
+    marks["line"] = marks.get(f"line {next(iter(chart.lines), '')}", marks["line"])
+    if chart.kind != "scatter":
+        is_number = chart.kind == "lines" and pd.api.types.is_numeric_dtype(frame[chart.x])
+        marks["at"] = frame[chart.x].astype(float) if is_number else pd.factorize(marks["x"])[0]
     _look_at(chart, marks)
-    return marks
+    return marks.assign(lane=_lanes(marks) if chart.kind == "dots" else 0.0)
 
 
-def _places(frame: pd.DataFrame, chart: Chart, names: pd.Series) -> pd.Series:
-    """Where marks lie along the horizontal axis: at their numbers, or one behind the other."""
-    if chart.kind == "scatter":
-        return chart.scale * frame[chart.x].astype(float)
-    if chart.kind == "lines" and pd.api.types.is_numeric_dtype(frame[chart.x]):
-        return frame[chart.x].astype(float)
-    return names.map({name: place for place, name in enumerate(dict.fromkeys(names))})
+def _lanes(marks: pd.DataFrame) -> pd.Series:
+    """How far each mark lies from the middle of its row, so that all of a row have room."""
+    order = pd.Series(pd.factorize(marks["series"])[0], index=marks.index)
+    rows = order.groupby([marks["panel"], marks["row"]])
+    middle = (rows.transform("size") - 1) / 2
+    return (rows.rank("first") - 1 - middle) * 0.8 / rows.size().max()
 
 
 def _look_at(chart: Chart, marks: pd.DataFrame) -> None:
     """FrameError where two marks lie in one place, or shares do not add to 1."""
-    roles = ALONE.get(chart.kind, [])
-    twice = marks[marks.duplicated(roles)] if roles else marks.head(0)
+    roles = ["panel", "row", "x", *([] if chart.kind == "grid" else ["series"])]
+    twice = marks[marks.duplicated(roles)] if chart.kind != "scatter" else marks.head(0)
     if len(twice):
-        said = ", ".join(f"{role} {twice.iloc[0][role]!r}" for role in roles)
+        said = ", ".join(f"{role} {name!r}" for role, name in twice[roles].iloc[0].items() if name)
         raise FrameError(
             f"draw: two rows of the frame have {said}; choose one, or name the column that tells"
             " them apart, e.g. panel='source'"
         )
     if chart.kind == "stacked":
         sums = marks.groupby(["panel", "row"], sort=False)["value"].sum(min_count=1) / chart.scale
-        wrong = sums[(sums - 1).abs() > 1e-6]
-        for name, total in wrong.items():
+        for name, total in sums[(sums - 1).abs() > 1e-6].items():
             raise FrameError(f"draw: the shares of {name} add to {total:.4g}; right is 1")
-
-
-def _looks(chart: Chart, marks: pd.DataFrame) -> dict[str, Look]:
-    """The look of each name: the same in all panels."""
-    names = [name for name in dict.fromkeys([*chart.order, *marks["look"]]) if name]
-    kind = chart.look or chart.series or "model"
-    return looks(names, kind if kind in FIRST else "other") or {"": Look(DARK, "o")}
 
 
 # --- the figure -----------------------------------------------------------------------------------
 
 
-def _drawn(chart: Chart, shared: Shared) -> "Figure":
+def _drawn(chart: Chart, marks: pd.DataFrame) -> "Figure":
     from matplotlib.figure import Figure
 
-    groups = {str(name): own for name, own in shared.marks.groupby("panel", sort=False)}
+    groups = {str(name): own for name, own in marks.groupby("panel", sort=False)}
     rows = {name: list(dict.fromkeys(own["row"])) for name, own in groups.items()}
-    every = list(dict.fromkeys(shared.marks["row"]))
+    every = list(dict.fromkeys(marks["row"]))
     # Panels that have no row in common, such as the levels of several factors, have their own.
     is_own = len(groups) > 1 and len(every) == sum(map(len, rows.values()))
-    is_wide = chart.kind == "grid" or (chart.kind == "heat" and len(shared.columns) > 3)
+    is_wide = chart.kind == "grid" or (chart.kind == "heat" and marks["x"].nunique() > 3)
     across = 1 if is_own or is_wide or len(groups) == 1 else 2
+    has_rows = chart.kind not in ("lines", "scatter")
+    width = (BESIDE_ROWS if has_rows else WITHOUT) / across
+    names = [name for name in dict.fromkeys([*chart.order, *marks["look"]]) if name]
+    found = looks(names, chart.look or chart.series or "model")
+    shared = Shared(marks, found or {"": Look(DARK, "o")}, width)
+    rows = rows if is_own else dict.fromkeys(groups, every)
+    heights = [_height(chart, marks, rows[name]) for name in groups]
     down = math.ceil(len(groups) / across)
-    heights = [_height(chart, shared, rows[name] if is_own else every) for name in groups]
-    height = sum(heights[::across]) + AROUND * down + 0.2 + _below(chart, shared, down)
-    fig = Figure(figsize=(WIDTH, height), layout="constrained")
+    fig = Figure(figsize=(WIDTH, 4 + sum(heights)), layout="constrained")
     shares: dict[str, Any] = {"sharex": chart.kind != "heat", "sharey": not is_own}
     axes: list[Axes] = list(
         fig.subplots(down, across, squeeze=False, height_ratios=heights[::across], **shares).flat
     )
-    for place, (name, marks) in enumerate(groups.items()):
-        ax = axes[place]
-        _draw_panel(ax, chart, marks, shared, rows[name] if is_own else every)
-        ax.set_title(wrapped(name, TITLE // across))
-        _name_axes(ax, chart, place, across, is_lowest=place >= len(groups) - across)
     for ax in axes[len(groups) :]:
         ax.remove()
+    for place, (ax, name) in enumerate(zip(axes, groups, strict=False)):
+        _draw_panel(ax, chart, groups[name], shared, rows[name])
+        ax.set_title(wrapped(name, BELOW // across), loc="left")
+        is_lowest = place >= len(groups) - across
+        ax.tick_params(labelbottom=is_lowest or chart.kind == "heat")
+    below = _name_axes(fig, chart, across)
+    for ax, own, height in zip(axes, groups.values(), heights, strict=False):
+        _name_lines(ax, chart, own, shared, height)
     if chart.title:
-        fig.suptitle(wrapped(chart.title, TITLE), fontsize=LETTERS + 1)
-    _legend(fig, chart, shared)
+        fig.suptitle(balanced(chart.title, TITLE), x=0.01, ha="left", fontsize=LETTERS + 2)
+    _legend(fig, chart, shared, below)
+    # What stands around the panels has its own height; the panels get theirs.
+    fig.draw_without_rendering()
+    whole = fig.get_figheight() * sum(
+        ax.get_position(original=True).height for ax in axes[::across]
+    )
+    fig.set_figheight(fig.get_figheight() - whole + sum(heights[::across]))
+    if chart.kind == "scatter" and chart.diagonal:
+        for ax in fig.axes:
+            ax.set_box_aspect(1)
     return fig
 
 
-def _height(chart: Chart, shared: Shared, rows: list[str]) -> float:
+def _named(chart: Chart) -> list[str]:
+    """The names of lines of reference, which stand above the first row."""
+    return [name for name in chart.lines if name and chart.kind == "dots"]
+
+
+def _height(chart: Chart, marks: pd.DataFrame, rows: list[str]) -> float:
     """Inches of a panel."""
     if chart.kind in ("lines", "scatter"):
         return HIGH if chart.kind == "lines" or chart.panel else SQUARE
+    return _row(chart, marks, rows) * len(rows) + LINE * len(_named(chart))
+
+
+def _row(chart: Chart, marks: pd.DataFrame, rows: list[str]) -> float:
+    """Inches of a row of a panel."""
     lines = max(wrapped(name, ROW_NAME).count("\n") + 1 for name in rows)
-    lanes = len(shared.lanes) if any(shared.lanes.values()) else 1
-    own = {"dots": 0.12 + LANE * lanes, "grid": ANSWERS}.get(chart.kind, ROW)
-    return max(own, 0.06 + 0.19 * lines) * len(rows)
-
-
-def _below(chart: Chart, shared: Shared, down: int) -> float:
-    """Inches of what stands above and below the panels: the title, and names of columns."""
-    title = 0.2 * wrapped(chart.title, TITLE).count("\n")
-    if chart.kind not in ("heat", "grid"):
-        return title
-    names, is_upright = column_names(shared.columns, BESIDE_ROWS)
-    lines = [line for name in names for line in name.split("\n")]
-    room = LETTER * max(map(width_of, lines)) if is_upright else 0.19 * len(lines) / len(names)
-    return title + room * (down if chart.kind == "heat" else 1)
+    most = marks.groupby(["panel", "row"]).size().max()
+    own = {"dots": 0.12 + LANE * most, "grid": ANSWERS}.get(chart.kind, ROW)
+    return float(max(own, 0.06 + 0.19 * lines))
 
 
 def _draw_panel(
@@ -331,44 +261,64 @@ def _draw_panel(
 ) -> None:
     """The rows' names, the marks, and what they are compared with."""
     if chart.kind not in ("lines", "scatter"):
+        above = LINE * len(_named(chart)) / _row(chart, shared.marks, rows)
         names = [wrapped(name, ROW_NAME) for name in rows]
-        ax.set(yticks=range(len(rows)), yticklabels=names, ylim=(len(rows) - 0.5, -0.5))
+        ax.set(yticks=range(len(rows)), yticklabels=names, ylim=(len(rows) - 0.5, -0.5 - above))
         ax.grid(visible=False, axis="y")
     KINDS[chart.kind](ax, chart, marks.assign(height=marks["row"].map(rows.index)), shared)
-    ax.tick_params(labelsize=LETTERS)
     if chart.kind in ("heat", "grid", "scatter"):
         return
-    is_x = NUMBER[chart.kind] == "x"
+    is_x = chart.kind != "lines"
     area, line = (ax.axvspan, ax.axvline) if is_x else (ax.axhspan, ax.axhline)
     for place, (name, (low, high)) in enumerate(chart.bands.items()):
         shade = f"{0.92 - 0.08 * (place % 5):g}"
         area(chart.scale * low, chart.scale * high, color=shade, lw=0, zorder=0.2, label=name)
-    styles = iter(("-", "--", ":", "-.") * len(marks.columns))
-    for column in map(str, marks.filter(regex="^line ")):
-        style: dict[str, Any] = {"color": DARK, "linestyle": next(styles), "linewidth": 1.2}
-        for value in marks[column].dropna().unique():
-            line(value, zorder=1.5, label=column.removeprefix("line ") or None, **style)
+    for name, dashes in zip(chart.lines, STYLES, strict=False):
+        for value in marks.get(f"line {name}", pd.Series()).dropna().unique():
+            line(value, zorder=1.5, color=DARK, linestyle=dashes, linewidth=1.2)
     if chart.limits:
         ends = (chart.scale * chart.limits[0], chart.scale * chart.limits[1])
         (ax.set_xlim if is_x else ax.set_ylim)(ends)
 
 
-def _name_axes(ax: "Axes", chart: Chart, place: int, across: int, *, is_lowest: bool) -> None:
-    """Names of axes: below the lowest panels, and left of the leftmost."""
-    number = chart.label or human(_number(chart) or chart.x)
-    is_x = chart.kind in ("dots", "stacked")
-    below = number if is_x else human(chart.x)
+def _name_axes(fig: "Figure", chart: Chart, across: int) -> str:
+    """Names axes left of the leftmost panels, and below one; gives the name below several."""
+    column = chart.value or chart.y or chart.x
+    number = chart.label or human(column)
+    below = number if chart.kind in ("dots", "stacked") else human(chart.x)
     beside = number if chart.kind == "lines" else ""
     if chart.kind == "scatter":
-        below, beside = chart.label or human(chart.x), chart.y_label or human(chart.y or "")
-    room = (TITLE if chart.kind == "lines" else TITLE - ROW_NAME) // across
-    ax.set_xlabel(wrapped(below, room) if is_lowest else "")
-    ax.set_ylabel(wrapped(beside, 24) if place % across == 0 else "")
-    ax.tick_params(labelbottom=is_lowest or chart.kind == "heat")
+        below, beside = chart.label or human(chart.x), chart.y_label or human(column)
+    if across == 1:
+        fig.axes[-1].set_xlabel(balanced(below, BELOW if beside else BELOW - ROW_NAME))
+    for ax in fig.axes[::across]:
+        ax.set_ylabel(balanced(beside, 24))
+    return balanced(below, BELOW) if across > 1 else ""
 
 
-def _legend(fig: "Figure", chart: Chart, shared: Shared) -> None:
-    """One legend below all panels, series first, in as many columns as there is room for."""
+def _name_lines(
+    ax: "Axes", chart: Chart, marks: pd.DataFrame, shared: Shared, height: float
+) -> None:
+    """The name of each line of reference at its line: in a strip of its own above the rows."""
+    known: dict[str, Any] = {"color": DARK, "zorder": 4}
+    for place, name in enumerate(filter(None, chart.lines)):
+        at = float(marks[f"line {name}"].iloc[0])
+        if chart.kind == "lines":
+            ax.text(0.01, at, name, va="bottom", transform=ax.get_yaxis_transform(), **known)
+        elif chart.kind == "dots":
+            low, high = ax.get_xlim()
+            half = LETTER * (width_of(name) + 1) / shared.inches / 2
+            x = min(max((at - low) / (high - low), half), 1 - half)
+            box = {"facecolor": "white", "edgecolor": "none", "pad": 0.5}
+            where: dict[str, Any] = {"transform": ax.transAxes, "ha": "center", "va": "center"}
+            ax.text(x, 1 - (place + 0.5) * LINE / height, name, bbox=box, **where, **known)
+
+
+def _legend(fig: "Figure", chart: Chart, shared: Shared, below: str) -> None:
+    """One legend below all panels, series first, in as many columns as there is room for.
+
+    The name of several panels' axes is its title: a label of the figure would lie upon it.
+    """
     once: dict[str, Any] = {}
     for ax in fig.axes:
         for handle, name in zip(*ax.get_legend_handles_labels(), strict=True):
@@ -376,22 +326,14 @@ def _legend(fig: "Figure", chart: Chart, shared: Shared) -> None:
     once |= _remarks(chart, shared.marks)
     names = [name for name in shared.looks if name in once and chart.series]
     names += [name for name in once if name not in shared.looks]
-    if not names:
-        return
-    texts = [wrapped(name, TITLE - 8) for name in names]
-    columns = next(n for n in (4, 3, 2, 1) if n == 1 or _inches(texts, n) < WIDTH)
-    lines = math.ceil(len(texts) / columns) + sum(text.count("\n") for text in texts)
-    fig.set_figheight(fig.get_figheight() + 0.24 * lines)
-    where: dict[str, Any] = {"loc": "outside lower center", "frameon": False, "ncols": columns}
-    fig.legend([once[name] for name in names], texts, **where)
-
-
-def _inches(texts: list[str], columns: int) -> float:
-    """The width of a legend, which is filled column by column."""
-    import numpy as np
-
-    widths = [max(map(width_of, text.split("\n"))) for text in texts]
-    return sum(0.073 * max(part) + 0.6 for part in np.array_split(widths, columns) if len(part))
+    handles, texts = [once[name] for name in names], [wrapped(name, TITLE) for name in names]
+    where: dict[str, Any] = {"loc": "outside lower center", "frameon": False, "title": below}
+    for columns in range(min(len(names), 4), 0, -1):
+        legend = fig.legend(handles, texts, ncols=columns, **where)
+        if columns == 1 or legend.get_window_extent().width < fig.bbox.width:
+            return
+        legend.remove()
+    fig.supxlabel(below, fontsize=LETTERS)
 
 
 def _remarks(chart: Chart, marks: pd.DataFrame) -> dict[str, Any]:
@@ -400,11 +342,9 @@ def _remarks(chart: Chart, marks: pd.DataFrame) -> dict[str, Any]:
 
     if chart.kind in ("stacked", "grid"):
         return {}
-    with_value = marks["value"].notna()
+    with_value, is_heat = marks["value"].notna(), chart.kind == "heat"
     hollow, lost = words_of(marks[with_value]["status"]), words_of(marks[~with_value]["status"])
-    if chart.kind == "heat":
-        said = {"( )": hollow, "—": lost}
-        nothing = Line2D([], [], linestyle="")
-        return {f"{sign}: {words}": nothing for sign, words in said.items() if words}
-    circle = Line2D([], [], marker="o", linestyle="", color=DARK, markerfacecolor="white")
-    return {f"hollow: {hollow}": circle} if hollow else {}
+    said = {"( )": hollow, "—": lost} if is_heat else {"hollow": hollow}
+    style: dict[str, Any] = {"linestyle": "", "color": DARK, "markerfacecolor": "white"}
+    sign = Line2D([], [], marker="" if is_heat else "o", **style)
+    return {f"{name}: {words}": sign for name, words in said.items() if words}

@@ -44,8 +44,6 @@ def _html(made: Any) -> str:
     if not hasattr(made, "savefig"):
         return made if isinstance(made, str) else made._repr_html_()
     image = pictures.display(made)  # its title is what readers who cannot see it are told
-    if pictures.is_empty(made):  # a sentence stands for it
-        return f"<p>{escape(image.data.strip('*'))}</p>"
     data = b64encode(image.data).decode("ascii")
     return (
         f'<p><img alt="{escape(image.alt)}" width="{image.width}"'

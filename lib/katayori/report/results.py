@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from katayori import paths, profiles
 from katayori.errors import KatayoriError
-from katayori.report.run import ADDED, FIELDS
+from katayori.report.run import ADDED, DROPPED, FIELDS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -39,7 +39,7 @@ def read_results(path: Path) -> "pd.DataFrame":
 def _rows_of(file: Path) -> Any:
     with suppress(ValueError, TypeError):
         rows = json.loads(file.read_text(encoding="utf-8"))
-        if all(set(row) | ADDED == set(FIELDS) for row in rows):
+        if all((set(row) | ADDED) - DROPPED == set(FIELDS) for row in rows):
             return rows
     remedy = "delete it and run `make reproduce`."
     raise KatayoriError(f"{file} is not a results file of this version: {remedy}")

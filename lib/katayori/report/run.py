@@ -7,6 +7,7 @@ import json
 import math
 import re
 import tempfile
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,56 +23,28 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-#: Control and limit of detection under the names of schema 2, for who reads these.
-OLDER = ("blank", "blank_status", "detects", "detects_status")
 FIELDS = (
-    "paper",
-    "requirement",
-    "what",
-    "model",
-    "dataset",
-    "source",
-    "prompt_id",
-    "variant",
-    "cell",
-    "headline",
-    "value",
-    "unit",
-    "n",
-    "n_invalid",
-    "clusters",
-    "ci_low",
-    "ci_high",
-    "status",
-    "line",
-    "margin",
-    "limit",
-    "verdict",
-    "why",
-    "low_bound",
-    "high_bound",
-    "control",
-    "published",
-    "difference",
-    *OLDER,
+    *("paper", "requirement", "what", "model", "dataset", "source", "prompt_id", "variant", "cell"),
+    *("headline", "value", "unit", "n", "n_invalid", "clusters", "ci_low", "ci_high", "status"),
+    *("line", "margin", "limit", "verdict", "why", "low_bound", "high_bound", "control"),
+    *("published", "difference"),
 )
-#: Schema 2 added `clusters`, blank and limit of detection; schema 3 the verdict with its line,
-#: margin, limit, reason, bounds and control, and the variant of the recording. What an earlier
-#: version wrote lacks them and is read all the same.
-SCHEMA = 3
+#: Schema 2 added `clusters`; schema 3 the verdict with its line, margin, limit, reason, bounds and
+#: control, and the variant of the recording; schema 4 dropped the older names of limit and control.
+#: What an earlier version wrote is read all the same.
+SCHEMA = 4
 OF_VERDICT = ("line", "margin", "limit", "why", "low_bound", "high_bound", "control")
-ADDED = {"clusters", "variant", *OF_VERDICT, *OLDER}
-NUMBERS = (
-    *("value", "published", "difference", "ci_low", "ci_high", "blank", "detects"),
-    *("line", "margin", "limit", "low_bound", "high_bound", "control"),
-)
-COUNTS = ("n", "n_invalid", "clusters")
-TEXTS = ("model", "dataset", "prompt_id", "unit", "status", "verdict", "why", "variant")
-KEY = ("requirement", "what", "model", "dataset", "source", "prompt_id", "cell")
+ADDED = {"clusters", "variant", *OF_VERDICT}
+DROPPED = {"blank", "blank_status", "detects", "detects_status"}
 #: Columns that say something of the column `value`, and of no other.
 OF_VALUE = ("ci_low", "ci_high", "line", "margin", "limit", "low_bound", "high_bound", "control")
+NUMBERS = ("value", "published", "difference", *OF_VALUE)
+COUNTS = ("n", "n_invalid", "clusters")
+KEY = ("requirement", "what", "model", "dataset", "source", "prompt_id", "cell")
 #: The status of values that have no interval of their own, by their unit.
 NO_INTERVAL = {"p": "p_value", "rank": "a rank"}
+#: Fields that no column of the frame gives.
+_OF_FRAME = ("paper", "requirement", "what", "value", "cell")
 SOURCES = ("recorded", "simulated", "live", "imported", "published", "none")
 # Spreadsheets run these; the full-width forms count too where the locale is Japanese.
 FORMULA = re.compile(r"[\s\x00]*[=+\-@＝＋－＠]|[\t\r]")
@@ -90,20 +63,25 @@ def plain(value: Any) -> Any:
     raise TypeError(f"{value!r} is not a scalar")
 
 
-def _number(name: str, value: Any) -> int | float | None:
+def _field(name: str, value: Any) -> Any:
+    """A field of a result, JSON-ready.
+
+    ValueError: a number that is none, a count that is none, a source that is not known.
+    """
+    if name == "cell":
+        return {str(column): plain(level) for column, level in value.items()}
     value = plain(value)
-    if isinstance(value, str):
-        raise ValueError(f"{name} must be a number, not {value!r}")
-    return int(value) if isinstance(value, bool) else value
-
-
-def _count(name: str, value: Any) -> int | None:
-    number = _number(name, value)
-    if number is None:
-        return None
-    if number != int(number) or number < 0:
-        raise ValueError(f"{name} must be a count, not {plain(value)!r}")
-    return int(number)
+    if name == "source" and value not in SOURCES:
+        raise ValueError(f"source {value!r} is not one of {', '.join(SOURCES)}")
+    if name == "headline":
+        return bool(value)
+    if name not in (*NUMBERS, *COUNTS) or value is None:
+        return value
+    is_count = not isinstance(value, str) and value >= 0 and value == int(value)
+    if isinstance(value, str) or (name in COUNTS and not is_count):
+        kind = "count" if name in COUNTS else "number"
+        raise ValueError(f"{name} must be a {kind}, not {value!r}")
+    return int(value) if name in COUNTS or isinstance(value, bool) else value
 
 
 class Run:
@@ -176,28 +154,56 @@ class Run:
         Raises:
             ValueError: two rows with the same key, a column that is not there.
         """
-        out = kept = self._with_source(frame)
+        kept = self._with_source(frame)
         self.table(name, kept)
         given = evidence.kept(self.paper, name) | about
-        what, by = given.pop("what", ""), given.pop("by", ())
-        if not what or kept.empty:
-            return out
-        value, prompt = given.pop("value", "value"), given.pop("prompt", "")
+        if given.get("what") and len(kept):
+            fields = {"requirement": evidence.requirements(self.paper, name)} | given
+            self._add(kept, **fields)
+        return kept
+
+    def _add(
+        self,
+        frame: "pd.DataFrame",
+        *,
+        value: str = "value",
+        by: Iterable[str] = (),
+        prompt: Any = "",
+        **fields: Any,
+    ) -> None:
+        """Adds a result a row; the same key again replaces it, so that a cell can be run twice."""
+        if unknown := fields.keys() - set(FIELDS):
+            known = f"the fields are {', '.join(FIELDS)}"
+            raise TypeError(f"a result has no field {', '.join(sorted(unknown))}; {known}")
+        if missing := [name for name in (value, *by) if name not in frame]:
+            there = ", ".join(map(str, frame))
+            raise ValueError(f"no column {', '.join(missing)}; the frame has {there}")
+        by = _telling(frame, list(by), value)
+        frame = frame if value == "value" else _without_interval(frame, str(fields.get("unit")))
+        study = self._studies[0] if self._studies else None
+        usual: dict[str, Any] = dict.fromkeys(FIELDS)
+        usual |= {"paper": self.paper, "status": "ok", "source": "none"}
+        if study:
+            usual |= {"source": study.source, "dataset": study.dataset}
         reads = [one for study in self._studies for one in study.reads()]
-        rests_on = [evidence.answered(row, prompt, reads) for row in kept.to_dict("records")]
-        prompts, variants = zip(*rests_on, strict=True)
-        kept = kept.assign(prompt_id=prompts, variant=variants)
-        fields: dict[str, Any] = {"source": "none"}
-        if self._studies:
-            study = self._studies[0]
-            fields = {"source": study.source, "dataset": study.dataset}
-        fields = {field: one for field, one in fields.items() if field not in kept}
-        if value != "value":
-            kept = _without_interval(kept, str(given.get("unit")))
-        required = evidence.requirements(self.paper, name)
-        by = _telling(kept, list(by), value)
-        self.rows(kept, required, what, value=value, cell=by, **{**fields, **given})
-        return out
+        own = [name for name in FIELDS if name in frame and name not in _OF_FRAME]
+        added: dict[tuple[Any, ...], dict[str, Any]] = {}
+        for record in frame.to_dict("records"):
+            row = usual | fields | {name: record[name] for name in own}
+            row["prompt_id"], row["variant"] = evidence.answered(record, prompt, reads)
+            row["value"], row["cell"] = record[value], {name: record[name] for name in by}
+            row = {name: _field(name, one) for name, one in row.items()}
+            if not row["status"] or (row["value"] is None and row["status"] == "ok"):
+                why = "an undefined value needs a status that says why"
+                raise ValueError(f"{row['requirement']} {row['what']}: {why}")
+            both = row["value"], row["published"]
+            if row["difference"] is None and None not in both:
+                row["difference"] = both[0] - both[1]
+            if _key(row) in added:
+                which = f"{row['what']}: two rows share the cell {row['cell']}"
+                raise ValueError(f"{which}; name more columns")
+            added[_key(row)] = row
+        self._rows |= added
 
     def _with_source(self, frame: "pd.DataFrame") -> "pd.DataFrame":
         """The frame with the source of each model's answers, where it has none.
@@ -216,97 +222,6 @@ class Run:
         out.attrs = dict(frame.attrs)
         return out
 
-    def row(
-        self,
-        requirement: str,
-        what: str,
-        value: Any,
-        *,
-        source: str,
-        ci: Any = (None, None),
-        **more: Any,
-    ) -> dict[str, Any]:
-        """Adds one result and returns it; the same key again replaces it.
-
-        So a cell can be run twice. `ci` is (low, high). `more`, all optional: the texts model,
-        dataset, prompt_id, unit, status ("ok") and verdict; cell (a dict that tells rows apart);
-        headline (bool); the counts n, n_invalid and clusters (independent units behind the
-        interval); the numbers published and difference (default: value - published). NaN and
-        infinities become null and need a status that says why. Control and limit stand under their
-        older names, too (`OLDER`).
-        ValueError: unknown source, undefined value with status "ok", a value or count that is not a
-        number. TypeError: unknown field.
-        """
-        if source not in SOURCES:
-            raise ValueError(f"source {source!r} is not one of {', '.join(SOURCES)}")
-        if unknown := more.keys() - set(FIELDS):
-            raise TypeError(
-                f"a result has no field {', '.join(sorted(unknown))}; "
-                f"the fields are {', '.join(FIELDS)}"
-            )
-        new: dict[str, Any] = dict.fromkeys(FIELDS)
-        new |= {"cell": {}, "status": "ok", "ci_low": ci[0], "ci_high": ci[1], **more}
-        new["paper"] = self.paper
-        new["requirement"] = requirement
-        new["what"] = what
-        new["source"] = source
-        new["value"] = value
-        new |= {name: plain(new[name]) for name in TEXTS}
-        new |= {name: _number(name, new[name]) for name in NUMBERS}
-        new |= {name: _count(name, new[name]) for name in COUNTS}
-        new["headline"] = bool(plain(new["headline"]))
-        new["cell"] = {str(name): plain(level) for name, level in (new["cell"] or {}).items()}
-        value, published = new["value"], new["published"]
-        if not new["status"] or (value is None and new["status"] == "ok"):
-            raise ValueError(
-                f"{requirement} {what}: an undefined value needs a status that says why"
-            )
-        if new["difference"] is None and value is not None and published is not None:
-            new["difference"] = value - published
-        older = {"blank": new["control"], "detects": new["limit"]}
-        new |= older | {f"{k}_status": "" if v is None else "ok" for k, v in older.items()}
-        self._rows[_key(new)] = new
-        return new
-
-    def rows(
-        self,
-        frame: "pd.DataFrame",
-        requirement: str,
-        what: str,
-        *,
-        value: str = "value",
-        cell: Iterable[str] = (),
-        clusters_in: str = "clusters",
-        **common: Any,
-    ) -> "pd.DataFrame":
-        """Adds every row of a tidy frame and returns the frame.
-
-        `value` names the value column, `cell` the columns that tell rows apart, `clusters_in` the
-        column that counts clusters; columns named like a field of the contract (model, source, n,
-        ci_low, status ...) are taken row by row, `common` gives the rest.
-        ValueError: two rows with the same key (a column is missing from `cell`).
-        """
-        missing = [name for name in (value, *cell) if name not in frame.columns]
-        if missing:
-            there = ", ".join(map(str, frame.columns))
-            raise ValueError(f"no column {', '.join(missing)}; the frame has {there}")
-        given_once = {"paper", "cell", "value", "requirement", "what"}
-        by_row = [field for field in FIELDS if field in frame.columns and field not in given_once]
-        seen = set()
-        for record in frame.to_dict("records"):
-            fields = common | {field: record[field] for field in by_row}
-            if clusters_in in frame.columns:
-                fields["clusters"] = record[clusters_in]
-            levels = {name: record[name] for name in cell}
-            new = self.row(requirement, what, record[value], cell=levels, **fields)
-            if _key(new) in seen:
-                raise ValueError(
-                    f"{requirement} {what}: two rows share the cell {new['cell']}; "
-                    "name more columns"
-                )
-            seen.add(_key(new))
-        return frame
-
     def table(self, name: str, frame: "pd.DataFrame") -> "pd.DataFrame":
         """Writes tables/<name>.csv and returns the frame as it came.
 
@@ -318,14 +233,13 @@ class Run:
         self._write(f"tables/{paths.safe_name(name)}.csv", _csv(flat))
         return frame
 
-    def figure(self, name: str, frame: "pd.DataFrame", *, alt: str = "", **drawing: Any) -> Any:
+    def figure(self, name: str, frame: "pd.DataFrame", **drawing: Any) -> Any:
         """Draws a frame and keeps the picture with the numbers in it; gives what a cell displays.
 
         Args:
             name: of the files. Without a name nothing is kept: the figure itself is for a widget.
             frame: a flat frame. drawing: the words of `charts.draw` (kind, x, row, series, panel,
-                title ...).
-            alt: tells the picture to readers who cannot see it; by default its title.
+                title ...). The title tells the picture to readers who cannot see it.
 
         Writes figures/<name>.png, a byte-stable figures/<name>.svg, and the columns drawn as
         figures/<name>.csv. Of a frame that is empty or without any value nothing is written, and
@@ -333,7 +247,7 @@ class Run:
         """
         from katayori.report import charts, pictures
 
-        chart = charts.chart_of(**drawing)
+        chart = charts.Chart(**drawing)
         if why := charts.why_empty(frame, chart):
             # Not under its title, which states what is seen in the picture.
             return nothing(f"{f'Figure {name}'.replace('_', ' ').strip()}: {why}.")
@@ -341,7 +255,7 @@ class Run:
         if not name:
             return fig
         self._keep_figure(name, fig, charts.drawn_columns(frame, chart))
-        return pictures.display(fig, alt or chart.title or None)
+        return pictures.display(fig, chart.title)
 
     def _keep_figure(self, name: str, fig: "Figure", numbers: "pd.DataFrame") -> None:
         from matplotlib import rc_context
@@ -424,7 +338,7 @@ def _telling(frame: "pd.DataFrame", by: list[str], value: str) -> list[str]:
     So a reader who measures more groups apart in a cell keeps them all.
     """
     head = [name for name in ("model", "source") if name in frame]
-    if not all(name in frame for name in by) or not frame.duplicated([*head, *by]).any():
+    if not (frame.duplicated([*head, *by]).any() if head or by else len(frame) > 1):
         return by
     texts = [str(name) for name in frame if frame[name].dtype.kind not in "iufb"]
     return [*by, *(name for name in texts if name not in (*by, *head, value, *FIELDS))]
@@ -432,16 +346,15 @@ def _telling(frame: "pd.DataFrame", by: list[str], value: str) -> list[str]:
 
 def _merged(records: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     """What several studies note of themselves, as one record."""
-    out: dict[str, Any] = {"datasets": {}, "prompts": {}, "models": [], "answers_by_source": {}}
-    out["read"] = []
+    out: dict[str, Any] = {"read": [], "datasets": {}, "prompts": {}, "models": []}
+    counts: Counter[str] = Counter()
     for record in records:
         out["read"] += record["read"]
         out["datasets"] |= record["datasets"]
         out["prompts"] |= record["prompts"]
         out["models"] += [one for one in record.get("models", ()) if one not in out["models"]]
-        for source, n in record.get("answers_by_source", {}).items():
-            out["answers_by_source"][source] = out["answers_by_source"].get(source, 0) + n
-    return out
+        counts.update(record.get("answers_by_source", {}))
+    return out | {"answers_by_source": dict(counts)}
 
 
 def _key(row: dict[str, Any]) -> tuple[Any, ...]:

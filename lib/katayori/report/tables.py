@@ -5,8 +5,9 @@ nbval compares both forms.
 
 import html
 import math
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+from unicodedata import east_asian_width
 
 from katayori import paths
 from katayori.data import paper_facts
@@ -32,15 +33,8 @@ BOX = """<style>
 </style>"""
 #: How the markup of `nothing` begins; escaped text can never look like it.
 NOTHING = '<p class="nothing">'
-_HIDDEN = [
-    *range(0x80, 0xA0),
-    0x061C,
-    0x200E,
-    0x200F,
-    *range(0x202A, 0x202F),
-    *range(0x2066, 0x206A),
-    0xFEFF,
-]
+_MARKS = (0x061C, 0x200E, 0x200F, 0xFEFF)
+_HIDDEN = [*range(0x80, 0xA0), *_MARKS, *range(0x202A, 0x202F), *range(0x2066, 0x206A)]
 # Control codes, direction overrides and lone surrogates are spelt out, so that text can neither
 # hide nor act.
 _VISIBLE = {c: chr(0x2400 + c) for c in range(32) if c not in (9, 10)} | {0x7F: "␡"}
@@ -79,32 +73,35 @@ def nothing(text: str) -> Shown:
     return Shown(f"{NOTHING}{escape(text)}</p>", visible(text))
 
 
-class Chosen(TypedDict, total=False):
-    """What `show` is told of a frame of a verb."""
+class Column(NamedTuple):
+    """A column as it is shown: its name, its cells, and whether they are numbers."""
 
-    columns: Sequence[str]
-    names: Mapping[str, str]
-    scale: float
+    head: str
+    cells: list[str]
+    is_number: bool
 
 
 def show(
     frame: Any,
     digits: int = 3,
     caption: str | None = None,
-    max_rows: int = 60,
     missing: str = "no answers of this run belong here",
-    **chosen: Unpack[Chosen],
+    columns: Sequence[str] | None = None,
+    names: Mapping[str, str] | None = None,
+    scale: float = 1,
 ) -> Shown:
-    """A frame for the eye: floats to `digits` places, text escaped and clipped.
+    """A frame for the eye: floats to `digits` decimals, text escaped and clipped.
 
-    What is undefined is an em dash. The index is shown only if named. Beyond `max_rows` the number
-    of rows left out is stated. An empty frame becomes one sentence (see `nothing`): its caption and
-    the reason that it carries, else what is `missing`.
+    What is undefined is an em dash, an interval stands in one column, a status in words. The index
+    is shown only if named. More than 12 rows scroll in a box, but not on paper; beyond 1,000 the
+    number of rows left out is stated. An empty frame becomes one sentence (see `nothing`): its
+    caption and the reason that it carries, else what is `missing`.
 
-    With `columns`, those columns are shown in that order, with names for readers
-    (data/column_names.yaml, or your own in `names`), an interval in one column, values and what is
-    in their unit times `scale`, and a status in words; every row is shown, and more than 12 scroll
-    in a box, but not on paper.
+    Args:
+        frame: of a verb, or any other. digits: decimals. caption, missing: see above.
+        columns: those that are shown, in this order; by default all.
+        names: of columns, for readers; by default those of data/column_names.yaml.
+        scale: values, and what is in their unit, are shown times this (100: points).
 
     Raises:
         FrameError: a column that is lacking.
@@ -112,47 +109,40 @@ def show(
     Example:
         >>> import pandas as pd
         >>> row = {"factor": "age", "value": 0.25, "ci_low": 0.2, "ci_high": 0.3, "clusters": 70}
-        >>> columns = ["factor", "value", "ci_low", "ci_high", "clusters"]
         >>> names = {"value": "gap, points", "clusters": "questions"}
-        >>> show(pd.DataFrame([row]), 1, columns=columns, names=names, scale=100)
+        >>> show(pd.DataFrame([row]), 1, names=names, scale=100)
         factor  gap, points  95 % interval  questions
         age            25.0   [20.0, 30.0]         70
     """
     if not len(frame):
         return nothing(f"{caption or 'Table'}: {frame.attrs.get('reason') or missing}.")
-    left_out = len(frame) - (MOST_ROWS if chosen else max_rows)
-    more = f"… {left_out:,} more rows" if left_out > 0 else ""
-    if chosen:
-        heads, rows, right = _for_readers(frame, digits, **chosen)
-    else:
-        frame = _with_index(frame)
-        heads, rows = as_text(frame, digits, max_rows)
-        right = [frame.dtypes.iloc[i].kind in "iuf" for i in range(len(heads))]
-    parts = heads, rows, right, caption, more
-    markup = _markup(*parts)
-    if chosen and len(rows) > SCROLLS:
+    left_out = len(frame) - MOST_ROWS
+    more = [f"… {left_out:,} more rows"] if left_out > 0 else []
+    if any(name is not None for name in frame.index.names):
+        frame = frame.reset_index()
+    if frame.columns.nlevels > 1:
+        frame = frame.set_axis([" / ".join(filter(None, parts)) for parts in frame], axis=1)
+    chosen = list(frame) if columns is None else columns
+    shown = _columns(frame.head(MOST_ROWS), chosen, names or {}, digits, scale)
+    markup = _markup(shown, caption) + "".join(f"<p>{one}</p>" for one in more)
+    if len(frame) > SCROLLS:
         markup = f'{BOX}<div class="katayori-rows">{markup}</div>'
-    return Shown(markup, _text(*parts))
+    above = [visible(caption)] if caption else []
+    return Shown(markup, "\n".join([*above, *_lines(shown), *more]))
 
 
-def _for_readers(
+def _columns(
     frame: "pd.DataFrame",
-    digits: int,
-    *,
     columns: Sequence[str],
-    names: Mapping[str, str] | None = None,
-    scale: float = 1,
-) -> tuple[list[str], list[list[str]], list[bool]]:
-    """Heads, rows, and which columns are numbers."""
-    from katayori.frames import LABEL_OR_NONE, require
+    names: Mapping[str, str],
+    digits: int,
+    scale: float,
+) -> list[Column]:
+    """Columns under names for readers; two that are one in a table as one."""
+    from katayori.frames import LABEL_OR_NONE, require  # imports pandas, which takes a while
 
     require("show", frame, dict.fromkeys(columns, LABEL_OR_NONE))
-    frame = frame.head(MOST_ROWS)
-    in_unit = column_names.listed().in_unit
-    texts: dict[str, list[str]] = {}
-    for column in columns:
-        factor = scale if column in in_unit else 1.0
-        texts[column] = [_value(one, column, digits, factor) for one in frame[column]]
+    texts = {name: [_value(one, name, digits, scale) for one in frame[name]] for name in columns}
     if "value" in texts and "status" in frame and "status" not in texts:
         why = [_value(one, "status", digits, 1) for one in frame["status"]]
         both = zip(texts["value"], why, strict=True)
@@ -162,48 +152,35 @@ def _for_readers(
             ends = zip(texts[low], texts.pop(high), strict=True)
             texts[low] = ["—" if "—" in pair else f"[{', '.join(pair)}]" for pair in ends]
             texts = {name if one == low else one: own for one, own in texts.items()}
-    heads = [(names or {}).get(one) or column_names.human(one) for one in texts]
-    are_numbers = [one not in frame or frame[one].dtype.kind in "iuf" for one in texts]
-    return heads, [list(row) for row in zip(*texts.values(), strict=True)], are_numbers
+    are_numbers = {one: one not in frame or frame[one].dtype.kind in "iuf" for one in texts}
+    return [
+        Column(names.get(one) or column_names.human(one), own, are_numbers[one])
+        for one, own in texts.items()
+    ]
 
 
-def _value(value: Any, column: str, digits: int, factor: float) -> str:
-    """A value for readers: counts without decimals, a status in words, yes and no."""
+def _value(value: Any, column: str, digits: int, scale: float) -> str:
+    """A value for readers: counts without decimals, a status in words, yes and no, a small p."""
     value = unwrap(value)
-    if isinstance(value, bool):
-        return "yes" if value else "no"
     if column == "status":
         return mark(value) if isinstance(value, str) and value != "ok" else ""
-    if isinstance(value, int | float) and column in column_names.listed().in_unit:
-        return _cell(float(factor * value), digits, column)
-    if isinstance(value, float) and value.is_integer() and not column.startswith("p"):
+    if value is None:
+        return "—"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if not isinstance(value, int | float):
+        text = str(value)
+        return text if len(text) <= MAX_CELL else f"{text[:MAX_CELL]}…"
+    if not math.isfinite(value):
+        return {math.inf: "∞", -math.inf: "-∞"}.get(value, "—")
+    is_p = column == "p" or column.startswith(("p_", "p "))
+    if is_p and 0 < value < 10**-digits / 2:
+        return f"<{10**-digits:.{digits}f}"
+    is_in_unit = column in column_names.listed().in_unit
+    if value == int(value) and not is_in_unit and not column.startswith("p"):
         return str(int(value))
-    return _cell(value, digits, column)
-
-
-def as_text(frame: Any, digits: int = 3, max_rows: int = 60) -> tuple[list[str], list[list[str]]]:
-    """The heads and the first rows of a frame in the words of `show`, not yet escaped.
-
-    Example:
-        >>> import pandas as pd
-        >>> as_text(pd.DataFrame({"p": [0.00001], "n": [3]}))
-        (['p', 'n'], [['<0.001', '3']])
-    """
-    frame = _with_index(frame)
-    levels = [c if isinstance(c, tuple) else (c,) for c in frame.columns]
-    heads = [" / ".join(str(part) for part in parts if part != "") for parts in levels]
-    rows = [
-        [_cell(value, digits, name) for value, name in zip(values, heads, strict=True)]
-        for values in frame.head(max_rows).itertuples(index=False, name=None)
-    ]
-    return heads, rows
-
-
-def _with_index(frame: Any) -> Any:
-    """The frame with an index that has a name as its first columns."""
-    if any(name is not None for name in frame.index.names):
-        return frame.reset_index()
-    return frame
+    # + 0.0: never "-0.000", which differs between processors
+    return f"{round(float(scale if is_in_unit else 1) * value, digits) + 0.0:.{digits}f}"
 
 
 def show_text(text: str, title: str | None = None) -> Shown:
@@ -223,61 +200,45 @@ def unwrap(value: Any) -> Any:
     return None if type(value).__name__ in ("NAType", "NaTType") else value
 
 
-def _cell(value: Any, digits: int, name: str) -> str:
-    value = unwrap(value)
-    if value is None:
-        return "—"
-    if isinstance(value, float):
-        if not math.isfinite(value):
-            return "—" if math.isnan(value) else ("∞" if value > 0 else "-∞")
-        if (name == "p" or name.startswith(("p_", "p "))) and 0 < value < 10**-digits / 2:
-            return f"<{10**-digits:.{digits}f}"
-        # + 0.0: never "-0.000", which differs between processors
-        return f"{round(value, digits) + 0.0:.{digits}f}"
-    text = str(value)
-    return text if len(text) <= MAX_CELL else f"{text[:MAX_CELL]}…"
-
-
-def _markup(
-    heads: list[str], rows: list[list[str]], right: list[bool], caption: str | None, left_out: str
-) -> str:
-    def one(tag: str, text: str, right: bool) -> str:
-        # A short cell, such as a model's name or a value with its interval, is never broken at a
-        # hyphen or blank.
-        wrap = "pre" if tag == "td" and len(text) <= SHORT else "pre-wrap"
-        style = f"text-align: {'right' if right else 'left'}; white-space: {wrap}"
-        return f'<{tag} style="{style}">{escape(text)}</{tag}>'
-
-    def line(tag: str, cells: list[str]) -> str:
-        return "<tr>" + "".join(one(tag, c, r) for c, r in zip(cells, right, strict=True)) + "</tr>"
+def _markup(columns: Sequence[Column], caption: str | None) -> str:
+    def row(tag: str, texts: Iterable[str]) -> str:
+        cells = []
+        for text, column in zip(texts, columns, strict=True):
+            side = "right" if column.is_number else "left"
+            # A short cell, such as a value with its interval, is never broken at a blank.
+            wrap = "pre" if tag == "td" and len(text) <= SHORT else "pre-wrap"
+            style = f"text-align: {side}; white-space: {wrap}"
+            cells.append(f'<{tag} style="{style}">{escape(text)}</{tag}>')
+        return f"<tr>{''.join(cells)}</tr>"
 
     title = f"<caption>{escape(caption)}</caption>" if caption else ""
-    body = "\n".join(line("td", row) for row in rows)
-    table = f"<table>{title}<thead>{line('th', heads)}</thead><tbody>\n{body}\n</tbody></table>"
-    return table + (f"<p>{left_out}</p>" if left_out else "")
-
-
-def _text(
-    heads: list[str], rows: list[list[str]], right: list[bool], caption: str | None, left_out: str
-) -> str:
-    from unicodedata import east_asian_width
-
-    def wide(text: str) -> int:
-        return sum(2 if east_asian_width(c) in "WF" else 1 for c in text)
-
-    lines = [
-        [visible(c).replace("\n", "⏎").replace("\t", " ") for c in row] for row in (heads, *rows)
-    ]
-    widths = [max(wide(row[i]) for row in lines) for i in range(len(heads))]
-
-    def pad(text: str, i: int) -> str:
-        gap = " " * (widths[i] - wide(text))
-        return gap + text if right[i] else text + gap
-
-    body = ["  ".join(pad(c, i) for i, c in enumerate(row)).rstrip() for row in lines]
-    return "\n".join(
-        [*([visible(caption)] if caption else []), *body, *([left_out] if left_out else [])]
+    head = row("th", (one.head for one in columns))
+    body = "\n".join(
+        row("td", texts) for texts in zip(*(one.cells for one in columns), strict=True)
     )
+    return f"<table>{title}<thead>{head}</thead><tbody>\n{body}\n</tbody></table>"
+
+
+def _lines(columns: Sequence[Column]) -> list[str]:
+    """A table as lines of plain text."""
+    padded = []
+    for head, cells, is_number in columns:
+        texts = [visible(one).replace("\n", "⏎").replace("\t", " ") for one in (head, *cells)]
+        widest = max(map(width_of, texts))
+        gaps = [" " * (widest - width_of(one)) for one in texts]
+        both = zip(texts, gaps, strict=True)
+        padded.append([gap + one if is_number else one + gap for one, gap in both])
+    return ["  ".join(row).rstrip() for row in zip(*padded, strict=True)]
+
+
+def width_of(text: str) -> int:
+    """The letters of a text, wide ones (Japanese) counted twice.
+
+    Example:
+        >>> width_of("age 年齢")
+        8
+    """
+    return sum(2 if east_asian_width(letter) in "WF" else 1 for letter in text)
 
 
 def terms() -> "pd.DataFrame":

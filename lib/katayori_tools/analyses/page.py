@@ -160,7 +160,7 @@ def _section(section: Section) -> str:
     table = rows[kept].astype(
         {name: "Int64" for name in ("n", "n_invalid", "clusters") if name in kept}
     )
-    shown = show(table.rename(columns=heads), max_rows=400)._repr_html_()
+    shown = show(table.rename(columns=heads))._repr_html_()
     told = "".join(f"<p>{escape(sentence)}</p>" for sentence in findings(section))
     return f"<h2>{escape(section.title)}</h2><p>{escape(section.about)}</p>{told}{shown}"
 

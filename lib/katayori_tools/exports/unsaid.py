@@ -60,6 +60,6 @@ def _of_kept(row: Mapping[str, Any]) -> list[str]:
         "status": row["status"] != "ok",
         "clusters": other_clusters,
         "invalid": bool(row["n_invalid"]),
-        "beside": row["blank"] is not None or row["detects"] is not None,
+        "beside": row["control"] is not None or row["limit"] is not None,
     }
     return [name for name in (direction, *(key for key, is_so in met.items() if is_so)) if name]
