@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 from katayori import paths
 from katayori.errors import KatayoriError
-from katayori.report.provenance import version
+from katayori.provenance import version
 from katayori.report.tables import visible
 from katayori_tools import environment
 

@@ -30,11 +30,11 @@ from api_double import (
     requests_for,
 )
 
+from katayori import outcomes
 from katayori.errors import KatayoriError
 from katayori.prompting.frames import answers_frame
 from katayori.prompting.models import Endpoint, Model
 from katayori.prompting.store import Store
-from katayori.report import outcomes
 from katayori_tools import collect as collecting
 from katayori_tools.answers import causes
 from katayori_tools.collect import PacedSender, RateLimit, ask_one, collect, collect_sync, limits_of

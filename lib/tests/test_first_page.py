@@ -13,10 +13,10 @@ from bs4 import BeautifulSoup
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 from one_row import add_row
 
-from katayori import paths
+from katayori import outcomes, paths
 from katayori.data import paper_facts
 from katayori.metrics.verdicts import NO_VERDICT
-from katayori.report import column_names, first_page, headlines, outcomes, status_words
+from katayori.report import column_names, first_page, headlines, status_words
 from katayori.report.results import read_results
 from katayori.report.run import Run
 from katayori.report.tables import nothing, show

@@ -69,7 +69,7 @@ prompting.letters: requirement
 prompting.parsing: requirement
 prompting.prompts: requirement
 prompting.requests: requirement
-report.provenance: requirement
+provenance: requirement
 """
 
 

@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 from one_row import add_row
 
+from katayori import provenance
 from katayori.errors import KatayoriError
-from katayori.report import provenance
 from katayori.report.results import read_results
 from katayori.report.run import ADDED, DROPPED, FIELDS, Run
 

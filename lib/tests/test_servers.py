@@ -14,7 +14,7 @@ from api_double import Double, counts
 from test_asking import chosen
 from test_prompting_store import GOLDEN
 
-from katayori import paths
+from katayori import paths, provenance
 from katayori.errors import KatayoriError, UnavailableError
 from katayori.papers import answers, discrim_eval, get_paper
 from katayori.prompting import models
@@ -22,7 +22,6 @@ from katayori.prompting.models import Server, at_server, get_model, normalised, 
 from katayori.prompting.prompts import load_prompts
 from katayori.prompting.requests import build
 from katayori.prompting.store import Response, Store, store_path
-from katayori.report import provenance
 from katayori_tools import answers as answer_list, asking, batch, cli, servers
 from katayori_tools.repeat import repeat
 

@@ -89,7 +89,7 @@ def playground(
     """Planted truth to play with: sliders above what `draw(**values)` makes of them.
 
     It is drawn anew when a slider is let go. `make site` keeps `draw` at a grid of values for its
-    pages (`katayori_tools.site_play`).
+    pages.
 
     Args:
         sliders: name -> (lowest, highest, step, start); four whole numbers make a slider of whole

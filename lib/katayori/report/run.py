@@ -13,9 +13,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from katayori import paths, profiles
+from katayori import outcomes, paths, profiles, provenance
 from katayori.errors import UnavailableError
-from katayori.report import evidence, outcomes, provenance
+from katayori.report import evidence
 from katayori.report.tables import nothing, unwrap
 from katayori.study import Study
 

@@ -17,7 +17,6 @@ from katayori import __version__
 from katayori.errors import KatayoriError
 from katayori.packages import CARD
 from katayori.paths import root
-from katayori.report.tables import unwrap
 
 #: The design card's eleven, then ours and the two numeric ones beneath them.
 PACKAGES = (*CARD, "katayori", "matplotlib", "numpy")
@@ -54,7 +53,7 @@ def _without_folder(value: Any) -> Any:
 
 def without_secrets(record: Any) -> Any:
     """A JSON-ready record in which values of key-like environment variables read `***`."""
-    text = json.dumps(record, ensure_ascii=False, allow_nan=False, default=unwrap)
+    text = json.dumps(record, ensure_ascii=False, allow_nan=False, default=lambda one: one.item())
     for name, value in os.environ.items():
         if len(value) >= 8 and re.search("KEY|TOKEN|SECRET|PASSW|CREDENTIAL", name.upper()):
             text = text.replace(json.dumps(value, ensure_ascii=False)[1:-1], "***")
