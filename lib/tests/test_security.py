@@ -41,7 +41,10 @@ ECHOES = ["echo_500", "echo_429", "echo_400", "echo_422", "echo_502", "echo_200"
 @pytest.fixture(autouse=True)
 def canary(monkeypatch, tmp_path):
     monkeypatch.setenv(KEY_ENV, CANARY)
-    monkeypatch.setenv("KATAYORI_ROOT", str(tmp_path / "house"))
+    data = tmp_path / "house" / "data"
+    data.mkdir(parents=True)
+    (data / "column_names.yaml").write_bytes((HERE / "data" / "column_names.yaml").read_bytes())
+    monkeypatch.setenv("KATAYORI_ROOT", str(data.parent))
     monkeypatch.setattr(collecting, "_wait_before_retry", lambda *_: 0)
 
 

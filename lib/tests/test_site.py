@@ -80,7 +80,7 @@ def base(tmp_path_factory):
         new_markdown_cell("# 01 · A title 題名\n\nAs notebook 00 says, $x^2$. " + HOSTILE),
         new_markdown_cell(f"## 1 · Agreement 一致度\n\n{told}"),
         new_code_cell("# Parameters\nx = 1", metadata={"tags": ["injected-parameters"]}),
-        new_code_cell('run.keep("alpha", alpha)', outputs=[shown(show(hostile, caption="Alpha"))]),
+        new_code_cell('run.keep("alpha", alpha, "DE-24")', outputs=[shown(show(hostile, caption="Alpha"))]),
         new_code_cell('run.figure("deviations_probability", f)', outputs=[picture(**{"image/png": words})]),
         new_code_cell("nameless", outputs=[picture()]),
         new_code_cell("show(wide)", outputs=[shown(show(WIDE, caption="Wide")), shown(show_text("x" * 500 + HOSTILE))]),
