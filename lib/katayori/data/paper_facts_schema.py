@@ -7,15 +7,6 @@ from pydantic import AfterValidator, Field, model_validator
 from katayori.data.schema import Count, Number, Schema, Text, Where
 
 
-class Finding(Schema):
-    """A sentence of the paper's page, filled from rows of results.json."""
-
-    what: Text
-    where: Where = Field(default_factory=dict)
-    reference: Number | Text | None = None
-    says: Text
-
-
 class Page(Schema):
     """The text of the paper's page in `make site`."""
 
@@ -24,7 +15,6 @@ class Page(Schema):
     question: Text
     method: list[Text]
     figure: Text
-    found: list[Finding]
     cannot_see: list[Text]
     differs: list[Text]
 

@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 #: Series of more points than these are lines without markers.
 MARKED = 25
 STYLES = ("-", "--", ":", "-.") * 9
-# What is not parted: a word, or a wide letter with the signs that may not begin a line.
+# What is not parted: a word, a number and its %, a wide letter and signs that begin no line.
 _WIDE = "\u3000-\u9fff\uff00-\uffef"
-_PART = re.compile(rf"\s|[（「『【]*[{_WIDE}][、。，．」』）】ー]*|[^\s{_WIDE}]+")
+_PART = re.compile(rf"\s|[（「『【]*[{_WIDE}][、。，．」』）】ー]*|[^\s{_WIDE}]+(?:\s%\S*)?")
 
 
 #: What a kind needs beside x.
