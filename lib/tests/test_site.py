@@ -238,9 +238,8 @@ def test_outputs_of_a_notebook_stand_below_their_cells(site):
         "Deviations by age",
         "Figure",
     ]
-    assert all(
-        img.find_parent("a")["href"] == img["src"] for img in page.select(".cell_output img")
-    )
+    for img in page.select(".cell_output img"):  # a tap lets it grow
+        assert img.find_parent("details")["class"] == ["figure"]
     shown = "".join(one.get_text() for one in outputs)
     assert HOSTILE in shown and "chosen" in shown  # the words; the widget's fallback
     assert "Parameters" not in page.get_text()
@@ -402,7 +401,7 @@ def test_the_search_splits_words_and_pairs_of_characters(text, wanted):
         ("<a href='javascript:x'>a</a>", "<a>a</a>"),
         ("<a href='own-data.html#a'>a</a>", '<a href="own-data.html#a">a</a>'),
         ("<b onclick=x>b</b><script>x</script><svg onload=x></svg>", "<b>b</b>"),
-        ("<math onload=x><mi>x</mi></math>", "x"),
+        ("<math onload=x><mi>x</mi></math>", ""),
         ("<form action=x><input></form>", ""),
     ],
 )
