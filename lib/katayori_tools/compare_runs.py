@@ -27,7 +27,9 @@ def show(runs: str, profile: str, papers: Sequence[str]) -> int:
     """
     names = list(dict.fromkeys(notebooks.names(runs)))
     if len(names) < 2:
-        raise KatayoriError('name two or more: make compare RUNS="<run or model> <run or model>"')
+        raise KatayoriError(
+            'name two or more that differ: make compare RUNS="<run or model> <run or model>"'
+        )
     frame = side_by_side(chosen(names, profile, papers))
     name = paths.safe_name("-".join(map(plain_name, names)))
     folder = paths.outputs_dir() / "compare" / name

@@ -11,9 +11,11 @@ import json
 from pathlib import Path
 
 from katayori import paths
+from katayori_tools import notebooks
 
-PAPER = "discrim_eval"
-NOTEBOOK = "01_discrim_eval.ipynb"
+PAPER, NOTEBOOK = next(
+    (paper, path.name) for paper, path in notebooks.registry().items() if path.name[:2] == "01"
+)
 CELL, FIGURE = "person-or-words", "person_or_words"
 
 

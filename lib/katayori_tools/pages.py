@@ -41,6 +41,10 @@ ASIDE = {"Run", "playground", "explorer", "check", "save"}
 #: And cells that call these alone, and compute nothing beside.
 SHOWING = {"display", "show", "show_text", "figure", "glossary", "print"}
 COMPUTING = (ast.BinOp, ast.Compare, ast.comprehension, ast.For)
+#: A cell that draws may call these for the words of its title, and is folded all the same.
+WORDING = {"abs", "all", "any", "assign", "copy", "drop", "dropna", "eq", "format", "isna", "items"}
+WORDING |= {"join", "len", "list", "map", "max", "min", "notna", "nunique", "replace", "round"}
+WORDING |= {"sort_values", "startswith", "str", "sum", "unique", "astype", "isin", "mul"}
 #: A report of fewer sections needs no list of them.
 FEWEST_SECTIONS = 3
 TAGS = {f"h{level}" for level in range(1, 7)} | {
@@ -152,12 +156,12 @@ def source(script: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'"
 
 
-def render(notebook: Any, folder: Path, template: str = TEMPLATE) -> str:
-    """The cells as sanitised HTML in which no path of this machine shows."""
-    from jinja2 import DictLoader
-    from nbconvert import HTMLExporter
+def markdown(text: str, folder: Path) -> str:
+    """Markdown as HTML that is still to be made `safe`.
+
+    `folder` holds the pictures that the text may embed; others are dropped by `safe`.
+    """
     from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
-    from traitlets.config import Config
 
     class Renderer(IPythonRenderer):
         def inline_math(self, body: str) -> str:
@@ -166,20 +170,27 @@ def render(notebook: Any, folder: Path, template: str = TEMPLATE) -> str:
         def block_math(self, body: str) -> str:
             return f'<p class="formula">{formula(body)}</p>'
 
-    def markdown(source: str) -> str:
-        # `path` holds the pictures that text may embed; anything outside it, or remote, is dropped
-        # by `safe`.
-        renderer = Renderer(
-            escape=False, embed_images=True, path=str(folder), exclude_anchor_links=True
-        )
-        return MarkdownWithMath(renderer=renderer).render(source)
+    renderer = Renderer(
+        escape=False, embed_images=True, path=str(folder), exclude_anchor_links=True
+    )
+    return str(MarkdownWithMath(renderer=renderer).render(text))
+
+
+def render(notebook: Any, folder: Path, template: str = TEMPLATE) -> str:
+    """The cells as sanitised HTML in which no path of this machine shows."""
+    from jinja2 import DictLoader
+    from nbconvert import HTMLExporter
+    from traitlets.config import Config
+
+    def to_html(text: str) -> str:
+        return markdown(text, folder)
 
     exporter = HTMLExporter(
         Config({"NbConvertBase": {"display_data_priority": SHOWN}}),
         extra_loaders=[DictLoader({"katayori.html.j2": template})],
         template_file="katayori.html.j2",
         sanitize_html=True,
-        filters={"markdown2html": markdown, "clean_html": safe, "shows_method": shows_method},
+        filters={"markdown2html": to_html, "clean_html": safe, "shows_method": shows_method},
     )
     # Colour codes become HTML on the way; all other controls are spelt out.
     body = visible(exporter.from_notebook_node(notebook)[0])
@@ -200,6 +211,8 @@ def shows_method(cell: Any) -> bool:
     except SyntaxError:  # a command of IPython's
         return True
     calls = {ast.unparse(one.func).rpartition(".")[2] for one in nodes if isinstance(one, ast.Call)}
+    if "figure" in calls:
+        return not calls <= SHOWING | WORDING
     computes = not calls <= SHOWING or any(isinstance(one, COMPUTING) for one in nodes)
     return computes and not ASIDE & calls
 

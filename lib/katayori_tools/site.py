@@ -36,13 +36,11 @@ FENCE = re.compile(r"(^(?:```|~~~).*?^(?:```|~~~)\s*$)", re.M | re.S)
 ELSEWHERE = {
     "collecting": "lib/COLLECTING.md",
     "study-sets": "data/study/README.md",
-    "topic-files": "data/study/inter_jbbq/README.md",
+    "topic-files": "data/study/*/README.md",
     "recorded-answers": "data/recorded/README.md",
     "changelog": "lib/CHANGELOG.md",
     "contributing": ".github/CONTRIBUTING.md",
 }
-#: The page of the library's functions, which takes the longest.
-INTERFACE = "interface"
 
 #: Name of a page -> its source.
 Pages: TypeAlias = dict[str, str]
@@ -59,7 +57,7 @@ def texts(folder: Path, books: Iterable[str]) -> Pages:
             that the run holds.
     """
     files = {path.stem: path for path in TEXTS.glob("*.md")}
-    files |= {name: paths.root() / file for name, file in ELSEWHERE.items()}
+    files |= {name: next(paths.root().glob(file)) for name, file in ELSEWHERE.items()}
     targets = {_normal(path): f"{name}.md" for name, path in files.items()}
     targets |= {_normal(paths.root() / "notebooks" / name): name for name in books}
     return {name: led(path, targets, folder) for name, path in files.items()}
@@ -115,8 +113,7 @@ def write_sources(folder: Path, markdown: Pages, made: Pages) -> None:
         for name, source in sources.items():
             source = source.encode("utf-8", "backslashreplace").decode()
             (folder / f"{name}.{ending}").write_text(source, encoding="utf-8", newline="\n")
-    whole = KANA + "".join([*markdown.values(), *made.values()])
-    shown = re.sub(r"\\u([0-9a-f]{4})", lambda found: chr(int(found[1], 16)), whole)
+    shown = KANA + "".join([*markdown.values(), *made.values()])
     (folder / "_static" / "japanese.ttf").write_bytes(pages.font_of(shown))
 
 
@@ -190,8 +187,8 @@ def write_site(
     markdown = texts(base / ".site" / "source", [path.name for path in books.values()])
     markdown["index"] += f"\n\nThese pages show the run “{base.name}”.\n"
     if not interface:
-        del markdown[INTERFACE]
-        markdown["index"] = markdown["index"].replace(f"\n{INTERFACE}\n", "\n")
+        del markdown["interface"]  # the page of the library's functions
+        markdown["index"] = markdown["index"].replace("\ninterface\n", "\n")
     made = of_run(base, books, absent)
     made["models"] = site_pages.models_page(side_by_side(beside))
     return write_pages(final, markdown, made, _scripts(books))
@@ -215,8 +212,7 @@ def _books(base: Path, again: str) -> tuple[dict[str, Path], dict[str, str]]:
 def _scripts(papers: Iterable[str]) -> Pages:
     """The scripts of the playgrounds, several at a time."""
     registry = notebooks.registry()
-    programs = {paper: site_play.program(registry[paper]) for paper in papers}
-    programs = {paper: code for paper, code in programs.items() if code}
+    programs = {one: code for one in papers if (code := site_play.program(registry[one]))}
     with ProcessPoolExecutor(mp_context=get_context("spawn")) as pool:
         made = pool.map(site_play.script, programs, programs.values())
         return dict(zip(programs, made, strict=True))

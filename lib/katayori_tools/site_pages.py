@@ -6,7 +6,7 @@ A page is a notebook of texts and outputs, so that nothing of a run can break ou
 import base64
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,12 +25,13 @@ if TYPE_CHECKING:
 #: Columns of values, of one run and of models side by side.
 VALUES = ("shown", "verdict", "control", "limit", "n", "n_invalid", "clusters", "prompt_id")
 HEADS = {"shown": "value [95 % interval]", "name": "model", "prompt_id": "prompt"}
-READ_FIRST = (
-    "**Read the source first.** *Recorded* answers are real replies of small local models and say"
-    " nothing of larger ones. *Simulated* respondents have planted behaviour and only prove that a"
-    " measure works. The questions are our own unless a page says otherwise, so no number here"
-    " replicates a published one."
-)
+HEADING = re.compile(r"^(#{1,4} .+)$", re.M)
+#: What may mean something in MyST, and means itself behind a backslash.
+ASCII_SIGN = re.compile(r"[!-/:-@\[-`{-~]")
+READ_FIRST = """
+*Recorded* answers are real replies of small local models and say nothing of larger ones.
+*Simulated* respondents have planted behaviour and only prove that a measure works. The questions
+are our own unless a page says otherwise, so no number here replicates a published one."""
 MODELS = f"""\
 # Models side by side モデルを並べて見る
 
@@ -61,9 +62,8 @@ def html(markup: str) -> Any:
 
 def page(cells: Iterable[Any]) -> str:
     """A page as the source of a notebook."""
-    kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
-    metadata = {"kernelspec": kernel, "language_info": {"name": "python"}}
-    return json.dumps(new_notebook(cells=list(cells), metadata=metadata))
+    metadata = {"language_info": {"name": "python"}}
+    return json.dumps(new_notebook(cells=list(cells), metadata=metadata), ensure_ascii=False)
 
 
 def listed(lines: Iterable[str], mark: str = "-") -> str:
@@ -80,13 +80,13 @@ def notebook_page(paper: str, executed: Path) -> str:
     """
     folder = executed.parent.absolute()
     notebook = pages.load(executed)
-    cells = []
+    cells: list[Any] = []
     for cell in notebook.cells:
         if cell.cell_type == "markdown":
-            cells.append(text(visible(cell.source)))
+            cells += _texts(visible(cell.source), folder)
         elif cell.cell_type == "code" and cell.source.strip():
             folded = [] if pages.shows_method(cell) else ["hide-input"]
-            outputs = cell.outputs
+            outputs = [_output(one, folder) for one in cell.outputs]
             if site_play.CALL in cell.source:
                 outputs = [_playground(paper, outputs)]
             image = {"image": _of_picture(cell.outputs)}
@@ -95,15 +95,34 @@ def notebook_page(paper: str, executed: Path) -> str:
     cells.insert(1, html(pages.banner(folder)))
     foot = f"{pages.footer(folder)} Its tables, figures and results lie in the folder {paper}."
     whole = page([*cells, html(f'<p class="foot">{escape(foot)}</p>')])
-    return whole.replace(json.dumps(str(folder))[1:-1], ".")
+    return whole.replace(str(folder), ".")
+
+
+def _texts(source: str, folder: Path) -> Iterator[Any]:
+    """Headings as Sphinx lists them, the rest as HTML: no directive of a run is followed."""
+    for piece in HEADING.split(source):
+        if HEADING.fullmatch(piece):
+            marks, _, words = piece.partition(" ")
+            bare = ASCII_SIGN.sub(r"\\\g<0>", words)
+            yield text(f"{marks} {bare}")
+        elif piece.strip():
+            yield html(pages.markdown(piece, folder))
+
+
+def _output(output: Any, folder: Path) -> Any:
+    """An output as HTML where it has any; a widget shows what stands in for it."""
+    data = output.get("data", {})
+    markup = "".join(data.get("text/html", ""))
+    if "text/markdown" in data and not markup:
+        markup = pages.markdown("".join(data["text/markdown"]), folder)
+    return new_output("display_data", data={"text/html": markup}) if markup else output
 
 
 def _of_picture(outputs: Iterable[Any]) -> dict[str, Any]:
     """Words and width of the picture of a cell."""
     known = [one.get("metadata", {}).get("image/png") for one in outputs]
     about: dict[str, Any] = next(filter(None, known), {})
-    width = {"width": f"{about['width']}px"} if "width" in about else {}
-    return {"alt": about.get("alt") or "Figure", **width}
+    return {"alt": about.get("alt") or "Figure", "width": f"{about.get('width', 614)}px"}
 
 
 def _playground(paper: str, outputs: list[Any]) -> Any:
@@ -130,7 +149,7 @@ def paper_page(about: dict[str, Any], folder: Path, missing: str) -> str:
     else:
         cells += [*_picture(folder / "figures" / f"{told['figure']}.png", told["title"])]
         cells.append(html(pages.banner(folder)))
-        found = [html(_values(read_results(folder)))]
+        found = [html(f'<div class="whole">{_values(read_results(folder))}</div>')]
     method = listed(told["method"], "1.")
     command = f"make reproduce PAPERS={about['id']}\nmake live PAPERS={about['id']} MODELS=<model>"
     book = f"notebooks/{about['notebook']}.ipynb"
@@ -207,4 +226,4 @@ def glossary_page(terms: list[dict[str, Any]]) -> str:
     frame = pd.DataFrame(terms).sort_values("term", key=lambda one: one.str.lower())
     table = show(frame.fillna(""), columns=list(columns), names=columns, caption="Terms")
     opening = "# Glossary 用語集\n\nOne term, one meaning, in all notebooks."
-    return page([text(opening), html(re.sub(r"katayori-rows", "", table._repr_html_()))])
+    return page([text(opening), html(f'<div class="whole">{table._repr_html_()}</div>')])

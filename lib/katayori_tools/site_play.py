@@ -14,6 +14,7 @@ from io import StringIO
 from itertools import product
 from math import prod
 from pathlib import Path
+from runpy import run_path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from katayori_tools.markup import readable
@@ -24,8 +25,8 @@ if TYPE_CHECKING:
 #: Name of a slider -> its lowest value, highest value, step and start.
 Sliders: TypeAlias = Mapping[str, tuple[float, float, float, float]]
 CALL = "\nplayground("
-#: States of one playground.
-MOST = 60
+#: States of one playground: so that each slider has its ends, and so that it has more than these.
+MOST, ENOUGH = 200, 60
 
 
 def sliced(cells: Sequence[str]) -> str:
@@ -69,30 +70,23 @@ def program(notebook: Path) -> str:
 
 
 def grid(sliders: Sliders, most: int = MOST) -> dict[str, list[float]]:
-    """Values of each slider, its start among them, whose combinations are at most so many.
+    """Values of each slider, start and ends first, whose combinations are at most so many.
 
     Example:
         >>> grid({"a": (0, 10, 1, 3), "b": (0.0, 1.0, 0.5, 0.0)}, 12)
         {'a': [0, 3, 7, 10], 'b': [0.0, 0.5, 1.0]}
     """
-    steps = {name: round((high - low) / step) for name, (low, high, step, _) in sliders.items()}
-    counts = dict.fromkeys(sliders, 1)
-    while rest := [
-        name
-        for name, count in counts.items()
-        if count <= steps[name] and prod(counts.values()) // count * (count + 1) <= most
-    ]:
-        counts[min(rest, key=lambda name: counts[name])] += 1
-    return {name: _values(one, steps[name], counts[name]) for name, one in sliders.items()}
-
-
-def _values(slider: tuple[float, float, float, float], steps: int, count: int) -> list[float]:
-    low, _, step, start = slider
-    own = round((start - low) / step)
-    places = [round(k * steps / (count - 1)) for k in range(count)] if count > 1 else [own]
-    nearest = min(range(count), key=lambda k: abs(places[k] - own))
-    places[nearest] = own
-    return [round(low + step * place, 9) for place in places]
+    kept: dict[str, list[float]] = {name: [start] for name, (*_, start) in sliders.items()}
+    for count in range(1, 9):
+        limit = most if count <= 2 else min(most, ENOUGH)
+        for name, (low, high, step, start) in sliders.items():
+            whole = (high - low) / step
+            places = {round(whole * k / max(count - 1, 1)) for k in range(count)}
+            own = sorted({start, *(round(low + step * one, 9) for one in places)})
+            others = prod(len(values) for other, values in kept.items() if other != name)
+            if others * len(own) <= limit:
+                kept[name] = own
+    return kept
 
 
 def states(code: str, most: int = MOST) -> dict[str, Any]:
@@ -117,7 +111,9 @@ def states(code: str, most: int = MOST) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         tempfile.tempdir = folder  # where a run without a folder of its own writes
         try:
-            exec(compile(code, "playground", "exec"), {"__name__": "playground"})
+            program = Path(folder, "playground.py")
+            program.write_text(code, encoding="utf-8")
+            run_path(str(program))
         finally:
             explorers.playground, tempfile.tempdir = shown, temporary
     values = grid(kept["sliders"], most)
@@ -141,11 +137,11 @@ def _state(made: list[Any]) -> dict[str, str]:
 
 
 def svg(figure: "Figure") -> str:
-    """A figure as a small SVG, its words as text."""
+    """A figure as SVG that is the same at each making."""
     from matplotlib import rc_context
 
     drawn = StringIO()
-    with rc_context({"svg.fonttype": "none", "svg.hashsalt": "katayori"}):
+    with rc_context({"svg.hashsalt": "katayori"}):
         figure.savefig(drawn, format="svg", metadata={"Date": None})
     return drawn.getvalue()
 

@@ -1,5 +1,5 @@
-"""What `make site` adds to Sphinx: formulas without a script, a search that knows Japanese and
-shows excerpts of pages that are files, and pages in which nothing runs but scripts beside them.
+"""What `make site` adds to Sphinx: a search that knows Japanese and shows excerpts of files, and
+pages in which nothing runs but scripts beside them.
 
 The body of every page is made safe by nh3 as the last step, so that nothing that stands in a
 notebook, a table or a model's answer can act; the page's own policy forbids it once more.
@@ -58,7 +58,10 @@ def _body(app: "Sphinx", name: str, template: str, context: dict, doctree: Any) 
     """Makes the body safe, and names the scripts that it needs."""
     body = visible(safe(context.get("body", "")))
     context["body"] = readable(with_long_cells(body))
+    known = Path(app.srcdir) / "_static" / "play"
     for paper in PLAYGROUND.findall(body):
+        if not (known / f"{paper}.js").is_file():
+            continue
         app.add_js_file(f"play/{paper}.js", loading_method="defer")
         app.add_js_file("playground.js", loading_method="defer")
     if name == "search":
@@ -98,19 +101,6 @@ def _finish(app: "Sphinx", error: Exception | None) -> None:
             texts[path.stem] = nh3.clean(spaced, tags={"section"}, attributes={"section": {"id"}})
     script = f"window.texts = {json.dumps(texts, ensure_ascii=False)};\n"
     (Path(app.outdir) / "_static" / "texts.js").write_text(script, encoding="utf-8")
-
-
-# -- formulas --------------------------------------------------------------------------------------
-
-
-def _inline_math(translator: Any, node: nodes.math) -> None:
-    translator.body.append(pages.formula(node.astext()))
-    raise nodes.SkipNode
-
-
-def _block_math(translator: Any, node: nodes.math_block) -> None:
-    translator.body.append(f'<p class="formula">{pages.formula(node.astext())}</p>')
-    raise nodes.SkipNode
 
 
 # -- search ----------------------------------------------------------------------------------------
@@ -162,7 +152,6 @@ var splitQuery = (query) => {
 def setup(app: "Sphinx") -> dict[str, Any]:
     """Called by Sphinx."""
     app.add_search_language(Words)
-    app.add_html_math_renderer("picture", (_inline_math, None), (_block_math, None))
     app.connect("doctree-read", _plain_titles)
     app.connect("html-page-context", _body, priority=900)
     app.connect("build-finished", _finish)

@@ -19,10 +19,6 @@ default_role = "literal"  # docstrings write `names` so
 autodoc_member_order = "bysource"
 napoleon_use_ivar = True
 autodoc_typehints = "none"  # the signature is kept short; docstrings say shapes and units
-myst_enable_extensions = ["dollarmath"]
-# "$1 to $2" is money.
-myst_dmath_allow_space = False
-myst_dmath_allow_digits = False
 myst_heading_anchors = 4
 nb_execution_mode = "off"  # the run has executed them
 nb_code_prompt_show = "code"
@@ -38,7 +34,6 @@ pygments_style = "friendly"
 
 html_title = "Katayori 偏り"
 html_theme = "pydata_sphinx_theme"
-html_math_renderer = "picture"
 html_search_language = "words"
 html_static_path = ["_static"]
 html_css_files = ["katayori.css"]

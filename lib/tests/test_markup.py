@@ -19,11 +19,11 @@ PIECES = st.sampled_from([
 @settings(max_examples=300, deadline=None)
 def test_a_safe_page_is_read_and_written_without_loss(text):
     """Whatever a model or a notebook says: once cleaned, it is read without loss."""
-    clean = pages._safe(text)
+    clean = pages.safe(text)
     assert _held(str(markup.tree(clean))) == _held(clean)
     # HTML itself does not keep the nesting of a link within a link around a table when it is read
     # again: it may close and repeat the link. The words and the kinds of tags must stay.
-    again = pages._safe(clean)
+    again = pages.safe(clean)
     assert _held(again) == _held(clean)
 
 
@@ -37,7 +37,7 @@ def _held(html):
 @given(st.lists(PIECES, max_size=30).map("".join))
 @settings(max_examples=300, deadline=None)
 def test_what_makes_a_page_readable_adds_nothing_else(text):
-    clean = pages._safe(f"<table><tr><td>{text}</td></tr></table> notebook 01 {text}")
+    clean = pages.safe(f"<table><tr><td>{text}</td></tr></table> notebook 01 {text}")
     made = markup.readable(markup.with_long_cells(clean), "a <b>")
     before, after = (BeautifulSoup(one, "html.parser") for one in (clean, made))
     # Blank lines at an end are one line end; nothing shows them.
@@ -153,7 +153,7 @@ def test_what_is_safe():
 
     The text within any other tag stays, but for drawings and formulas of another language.
     """
-    safe = pages._safe
+    safe = pages.safe
     assert safe("<p onclick=x class=a>b</p><iframe src=x>c</iframe>") == '<p class="a">b</p>c'
     assert safe("<style>p {}</style><script>x()</script>a") == "a"
     assert safe("<svg onload=x><text>b</text></svg><math><mi>c</mi></math>d") == "d"

@@ -48,7 +48,7 @@ def judged(exercise: Choice | Numbers | Written, answer: Any, more: bool = False
         return ""
     try:
         problem = exercise.problem(answer, more)
-    except Exception as error:  # a reader's own code may raise anything
+    except (Exception, SystemExit) as error:  # a reader's own code may raise anything
         problem = f"This raised {type(error).__name__}: {str(error)[:200]}"
     return f"Not yet. {problem}" if problem else f"Right. {exercise.why}"
 

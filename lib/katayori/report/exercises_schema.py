@@ -60,7 +60,7 @@ class Numbers(Schema):
         counted = "The answer is one number" if n == 1 else f"The answer is {n} numbers, in order"
         try:
             given = _numbers(answer)
-        except (TypeError, ValueError):
+        except (OverflowError, TypeError, ValueError):
             return f"{counted}."
         if len(given) != n:
             return f"{counted}, not {len(given)}."
@@ -71,7 +71,7 @@ class Numbers(Schema):
 
 def _numbers(answer: Any) -> list[float]:
     """One number or several as floats; text is read, booleans are no numbers."""
-    if isinstance(answer, bool | bytes | dict):
+    if isinstance(answer, bool | bytes | dict | set):
         raise TypeError
     if isinstance(answer, str):
         answer = [part for part in re.split(r"[\s,;]+", answer.strip("[]() ")) if part]

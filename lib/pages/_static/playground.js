@@ -33,6 +33,7 @@
 
   for (const place of document.querySelectorAll(".playground")) {
     const paper = place.id.replace(/^playground-/, "");
+    if (!Object.hasOwn(window.playgrounds ?? {}, paper)) continue;
     const { sliders, states } = window.playgrounds[paper];
     const table = element("div", { role: "status" });
     const picture = element("img", {});
