@@ -41,10 +41,6 @@ ASIDE = {"Run", "playground", "explorer", "check", "save"}
 #: And cells that call these alone, and compute nothing beside.
 SHOWING = {"display", "show", "show_text", "figure", "glossary", "print"}
 COMPUTING = (ast.BinOp, ast.Compare, ast.comprehension, ast.For)
-#: A cell that draws may call these for the words of its title, and is folded all the same.
-WORDING = {"abs", "all", "any", "assign", "copy", "drop", "dropna", "eq", "format", "isna", "items"}
-WORDING |= {"join", "len", "list", "map", "max", "min", "notna", "nunique", "replace", "round"}
-WORDING |= {"sort_values", "startswith", "str", "sum", "unique", "astype", "isin", "mul"}
 #: A report of fewer sections needs no list of them.
 FEWEST_SECTIONS = 3
 TAGS = {f"h{level}" for level in range(1, 7)} | {
@@ -211,8 +207,6 @@ def shows_method(cell: Any) -> bool:
     except SyntaxError:  # a command of IPython's
         return True
     calls = {ast.unparse(one.func).rpartition(".")[2] for one in nodes if isinstance(one, ast.Call)}
-    if "figure" in calls:
-        return not calls <= SHOWING | WORDING
     computes = not calls <= SHOWING or any(isinstance(one, COMPUTING) for one in nodes)
     return computes and not ASIDE & calls
 

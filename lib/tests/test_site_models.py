@@ -6,7 +6,6 @@ What stands on the page is compared with results.json, which is read here by a s
 import doctest
 import json
 import math
-import re
 from importlib.resources import files
 
 import pandas as pd
@@ -21,10 +20,9 @@ from katayori.report.run import ADDED, FIELDS
 from katayori_tools import (
     cli,
     environment,
-    models_chart,
     named_runs,
     site,
-    site_models,
+    site_pages,
 )
 
 pytestmark = pytest.mark.slow_all  # the whole site is built
@@ -120,7 +118,7 @@ def wanted(outputs):
     return shown
 
 
-@pytest.mark.parametrize("module", [headlines, tables, named_runs, models_chart])
+@pytest.mark.parametrize("module", [headlines, tables, named_runs])
 def test_the_examples_of_docstrings_run(module):
     assert doctest.testmod(module, optionflags=doctest.NORMALIZE_WHITESPACE).failed == 0
 
@@ -229,58 +227,25 @@ def test_the_command_writes_every_value_as_a_table(outputs, frame, monkeypatch, 
     assert "answers by position" in told.out
 
 
-def test_nothing_to_show_is_said(outputs, tmp_path):
-    page = site_models.of_runs([("empty", read_results(tmp_path))], tmp_path)
-    assert "No model to show" in str(page)
+def test_nothing_to_show_is_said(tmp_path):
+    page = site_pages.models_page(side_by_side([("empty", read_results(tmp_path))]))
+    assert "No model to show" in page
 
 
-#: As they are, and as JSON and Python write them.
-CONTROLS = ("\x1b", "\\u001b", "\\x1b", "\x07", "\\u0007", "\\x07", "\u202e")
+def test_control_characters_of_a_name_are_spelt_out(frame):
+    names = {"name": "a\x1b[2Kb\u202e" + frame["name"], "measure": "x\x07" + frame["measure"]}
+    odd = frame.assign(**names)
+    page = site_pages.models_page(odd)
+    assert "x␇" in page and "a␛[2Kb" in page
+    shown = "".join(_texts(page))
+    assert not [bad for bad in ("\x1b", "\x07", "\u202e") if bad in shown]
 
 
-def test_control_characters_of_a_name_are_spelt_out_in_table_and_chart(frame, tmp_path):
-    odd = frame.assign(name="a\x1b[2Kb\u202e", measure="x\x07")
-    page = str(site_models.models_page(odd, tmp_path))
-    specs = [path.read_text("utf-8") for path in (tmp_path / "_static/charts").glob("*.js")]
-    assert "x␇" in page and specs
-    for told in (page, *specs):
-        assert "a␛[2Kb" in told
-        assert not [bad for bad in CONTROLS if bad in told]
-
-
-# -- the chart -------------------------------------------------------------------------------------
-
-
-def of(frame, measure):
-    return frame[frame["measure"] == measure]
-
-
-def test_a_mark_without_a_value_stands_at_the_edge_and_words_inside(frame):
-    records = models_chart.records_of(of(frame, "Diff-bias, ambiguous (biased)"), (-0.3, 0.3))
-    assert [one["x_at"] for one in records] == pytest.approx([-0.291] * 4)
-    told = {(one["words"], one["shape"], one["fill"], one["x_ci_low"]) for one in records}
-    assert told == {("answers by position", "diamond", "white", None)}
-    right = of(frame, NEUTRAL_LABEL).assign(value=0.29, ci_low=0.25, ci_high=0.3, instead="")
-    records = models_chart.records_of(right, (-0.3, 0.3))
-    assert {(one["align"], one["x_beside"]) for one in records} == {("right", 0.25)}
-
-
-def test_band_and_control_lie_around_the_line(frame):
-    rows = of(frame, "gap in P(yes) by age: 60").query("name == 'real-2'")
-    [record] = models_chart.records_of(rows, (-1, 1))
-    places = [record[f"x_{name}"] for name in ("band_low", "line", "band_high", "control")]
-    assert places == pytest.approx([-0.01, 0, 0.01, 0.004])
-    [below] = models_chart.records_of(rows.assign(value=-0.1), (-1, 1))
-    assert below["x_control"] == pytest.approx(-0.004)
-
-
-def test_the_scale_holds_whatever_is_drawn(frame):
-    rows = of(frame, "gap in P(yes) by age: 60").assign(value=5.0, ci_low=-7.0, ci_high=9.0)
-    low, high = models_chart.domain(rows)
-    assert -8 < low < -7 and 9 < high < 10
-    bound = rows.assign(instead="answers by position")
-    assert models_chart.domain(bound) == pytest.approx((-0.04, 0.04))
-    assert models_chart.domain(rows.assign(limit=20.0))[1] > 20
+def _texts(page):
+    """The words and titles of a page's cells."""
+    for cell in json.loads(page)["cells"]:
+        yield "".join(cell["source"])
+        yield from ("".join(one["data"]["text/html"]) for one in cell.get("outputs", ()))
 
 
 # -- the page --------------------------------------------------------------------------------------
@@ -292,17 +257,16 @@ def page(outputs, frame):
     environment.setup_site()
     folder = outputs / "compare" / "page"
     folder.parent.mkdir(exist_ok=True)
-    return site.write_one(folder, lambda source: site_models.models_page(frame, source))
+    return site.write_one(folder, site_pages.models_page(frame))
 
 
 def test_the_tables_hold_the_values_of_the_results(outputs, page):
     """Every row of results.json that belongs here, digit by digit, and no other."""
     parsed = BeautifulSoup(page.read_text("utf-8"), "html.parser")
-    made = []
-    for table in parsed.select(".side-by-side table"):
-        lines = [[td.get_text() for td in tr.find_all("td")] for tr in table.select("tbody tr")]
-        made += lines
-    assert sorted(made) == sorted(_line(run, one) for run, one in wanted(outputs))
+    lines = [
+        [td.get_text() for td in row.find_all("td")] for row in parsed.select("article tbody tr")
+    ]
+    assert sorted(lines) == sorted(_line(run, one) for run, one in wanted(outputs))
 
 
 def _line(run, one):
@@ -315,87 +279,27 @@ def _line(run, one):
     value, low, high = (f"{round(end, 3) + 0.0:{digits}}" for end in ends)
     sizes = [f"{one[k]:.4f}" if one.get(k) else "—" for k in ("control", "limit")]
     clusters = "—" if one.get("clusters") is None else str(one["clusters"])
-    head = [name, shown.get(one["status"], f"{value} [{low}, {high}]"), *sizes]
-    return [*head, "1,234", "6", clusters, "p_one", one.get("verdict") or "—", one["source"]]
+    value = shown.get(one["status"], f"{value} [{low}, {high}]")
+    head = [name, run, one["source"], value, one.get("verdict") or ""]
+    return [*head, *sizes, "1234", "6", clusters, "p_one"]
 
 
-def test_the_page_names_models_runs_and_sources_and_has_no_ranking(page):
+def test_the_page_names_models_and_has_no_ranking(page):
     parsed = BeautifulSoup(page.read_text("utf-8"), "html.parser")
-    listed = parsed.find("table")
-    lines = [[td.get_text() for td in tr.find_all("td")] for tr in listed.select("tbody tr")]
-    assert [line[:3] for line in lines] == [
-        ["real-1 (recorded)", "recorded", "recorded"],
-        ["real-2", "recorded", "recorded"],
-        ["real-1 (live/gpu-2)", "live/gpu-2", "live"],
-        [HOSTILE, "imported/old", "imported"],
-    ]
+    names = {row.td.get_text() for row in parsed.select("article tbody tr")}
+    assert names == {"real-1 (recorded)", "real-2", "real-1 (live/gpu-2)", HOSTILE}
     assert "no single score and no order of models" in parsed.article.get_text()
-    assert not parsed.article.find_all(["script", "img", "iframe"])
+    assert not parsed.article.find_all(["script", "iframe"])
 
 
-def test_a_model_that_lacks_a_measure_is_named(frame, tmp_path):
-    lacks = (frame["name"] == "real-2") & (frame["measure"] == NEUTRAL_LABEL)
-    page = str(site_models.models_page(frame[~lacks], tmp_path))
-    assert page.count("Not among the headlines of: real-2.") == 1
+def test_each_measure_with_a_value_has_its_picture(frame, page):
+    parsed = BeautifulSoup(page.read_text("utf-8"), "html.parser")
+    shown = [img["alt"].partition(", by model")[0] for img in parsed.article.find_all("img")]
+    with_value = frame[frame["instead"] == ""]["measure"]
+    assert shown == list(dict.fromkeys(with_value))
 
 
 # -- in a real browser -----------------------------------------------------------------------------
-
-DOTS = "[...document.querySelectorAll('.chart .mark-symbol.role-mark path')]"
-TIP = "document.querySelector('#vg-tooltip-element.visible')"
-
-#: A dot in the middle of the window, and where it lies.
-WHERE = """(() => {
-    const dot = DOT;
-    dot.scrollIntoView({block: "center"});
-    const box = dot.getBoundingClientRect();
-    return [box.x + box.width / 2, box.y + box.height / 2]
-})()"""
-
-
-def opened(tab, page, width=1280):
-    """The page with all its charts drawn."""
-    tab.open(page.as_uri(), width)
-    charts = len(re.findall(r'id="chart-', page.read_text("utf-8")))
-    tab.wait(f"document.querySelectorAll('.chart svg[role=img]').length === {charts}")
-    return charts
-
-
-@pytest.mark.browser
-def test_every_value_has_a_dot_and_every_mark_its_shape_and_words(outputs, page, tab):
-    assert opened(tab, page) == 5
-    marked = [one["status"] for _, one in wanted(outputs)]
-    shapes = tab.js(f"{DOTS}.map(one => one.getAttribute('d').replace(/[^A-Za-z]/g, ''))")
-    assert len(shapes) == len(marked) == 20
-    by_shape = sorted(shapes.count(shape) for shape in set(shapes))
-    assert by_shape == [4, 4, 12] == sorted(marked.count(status) for status in set(marked))
-    words = tab.js(
-        "[...document.querySelectorAll('.chart .mark-text text')].map(t => t.textContent)"
-    )
-    assert words.count("answers by position") == words.count("too little data") == 4
-    assert words.count("×") == 3  # the older run has no control
-    assert [one for one in tab.said if one[0] != "log"] == []
-    assert all(url.startswith(("file:", "data:")) for url in tab.asked)
-
-
-@pytest.mark.browser
-def test_pointing_at_a_dot_tells_model_source_n_invalid_prompt_and_verdict(outputs, page, tab):
-    opened(tab, page)
-    told = []
-    for place in range(20):
-        box = tab.js(WHERE.replace("DOT", f"{DOTS}[{place}]"))
-        for x, y in ((1, 1), box):
-            tab.call("Input.dispatchMouseEvent", type="mouseMoved", x=x, y=y)
-        tab.wait(f"!!{TIP} && {TIP}.innerText.includes('verdict')")
-        told.append(re.sub(r"\s+", " ", tab.js(f"{TIP}.innerText")))
-    assert all(
-        " n 1,234 " in one and " invalid 6 " in one and " prompt p_one " in one for one in told
-    )
-    assert sum("answers by position" in one for one in told) == 4
-    assert sum("too little data" in one for one in told) == 4
-    assert sum("answers live" in one for one in told) == 5
-    assert sum(HOSTILE in one for one in told) == 5  # as text
-    assert tab.js("document.title") != "hit" and tab.errors == []
 
 
 @pytest.mark.browser
@@ -406,9 +310,9 @@ def test_the_page_is_sound_at_any_width_and_has_no_grave_barrier(page, tab, mode
         "Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": mode}]
     )
     for width in (1280, 390):
-        opened(tab, page, width)
+        tab.open(page.as_uri(), width)
         assert tab.js("document.documentElement.scrollWidth") <= width
         tab.js(f"{script}; true")
-        grave = tab.js(GRAVE)
-        assert grave == []
+        assert tab.js(GRAVE) == []
+    assert tab.js("document.title") != "hit" and tab.errors == []
     tab.call("Emulation.setEmulatedMedia", features=[])
