@@ -9,6 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from katayori.data import paper_facts
 from katayori.metrics.interval_text import with_interval
+from katayori.report.results import (  # what a reader of headlines needs beside them
+    read_results as read_results,
+    read_tables as read_tables,
+    run_folder as run_folder,
+)
 from katayori.report.run import COUNTS, OF_VALUE
 from katayori.report.status_words import mark
 
