@@ -28,7 +28,7 @@ from katayori.errors import KatayoriError
 from katayori.report.explorers import explorer
 from katayori.report.run import Run
 from katayori.report.tables import show, show_text
-from katayori_tools import cli, environment, site as site_module
+from katayori_tools import cli, environment, site as site_module, site_pages
 from katayori_tools.site import write_site
 
 pytest_plugins = ["browser"]
@@ -414,6 +414,31 @@ def test_the_body_of_a_page_keeps_nothing_that_acts(bad, kept):
 
 def _source(code):
     return f"'sha256-{base64.b64encode(hashlib.sha256(code.encode()).digest()).decode()}'"
+
+
+FOLLOWED = (
+    "```{eval-rst}\n.. include:: /secret\n```",
+    "```{include} /secret\n```",
+    "{download}`/secret` [words](/secret) ![words](/secret.png)",
+    "### A {download}`/secret` [heading](/secret)",
+)
+
+
+@pytest.mark.parametrize("text", FOLLOWED)
+def test_no_directive_role_or_link_of_a_run_reaches_sphinx(text, tmp_path):
+    """Its headings come with every sign escaped, all other text as HTML that is made safe."""
+    (tmp_path / "discrim_eval").mkdir()
+    path = tmp_path / "discrim_eval" / "01_discrim_eval.ipynb"
+    shown = new_output("display_data", data={"text/markdown": text, "text/plain": "x"})
+    cells = [new_markdown_cell(f"# A title\n\n{text}"), new_code_cell("x", outputs=[shown])]
+    nbformat.write(new_notebook(cells=cells), path)
+    page = json.loads(site_pages.notebook_page("discrim_eval", path))
+    markdown = ["".join(one["source"]) for one in page["cells"] if one["cell_type"] == "markdown"]
+    assert markdown[0] == "# A title"
+    assert all(re.fullmatch(r"#+ (\\[!-/:-@\[-`{-~]|[\w\s])+", one) for one in markdown)
+    outputs = [out for one in page["cells"] for out in one.get("outputs", ())]
+    assert all(set(out["data"]) == {"text/html"} for out in outputs)
+    assert len(outputs) >= 3  # banner, output and foot
 
 
 # -- in a real browser -----------------------------------------------------------------------------
