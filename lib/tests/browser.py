@@ -9,6 +9,7 @@ import subprocess
 import time
 import urllib.request
 from contextlib import contextmanager
+from importlib.resources import files
 
 import pytest
 
@@ -114,6 +115,13 @@ class Tab:
         while not self.arrived:
             self._hear()
         self.js("document.fonts.ready.then(() => true)")
+
+    def barriers(self):
+        """What axe finds for keyboards and readers of screens: impact, rule, HTML of three places."""
+        script = files("axe_core_python").joinpath("axe.min.js").read_text("utf-8")
+        self.js(f"{script}; true")
+        return self.js("axe.run().then(r => r.violations.map(v => [v.impact, v.id, "
+                       "v.nodes.map(n => n.html.slice(0, 200)).slice(0, 3)]))")  # fmt: skip
 
     def press(self, key, code):
         for kind in ("rawKeyDown", "keyUp"):
