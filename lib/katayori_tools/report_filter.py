@@ -18,7 +18,7 @@ LEFT_OUT = {"exercise", "recorded"}
 INJECTED, PARAMETERS = "injected-parameters", "parameters"
 #: A learner's paragraph in the first cell.
 GOALS = "**You will learn**"
-#: What `figures.display` says of a figure without any value.
+#: What earlier versions said of a figure without any value; their runs may still be read.
 NO_PICTURE = "*No picture, as no value"
 #: The markup of `nothing`, in the boxes that a notebook puts around it.
 IS_NOTHING = re.compile(rf"\s*(<div[^>]*>\s*)*{re.escape(NOTHING)}")

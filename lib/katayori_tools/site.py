@@ -17,13 +17,12 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import TypeAlias
 
-import yaml
-
 from katayori import paths, profiles
 from katayori.data import paper_facts
 from katayori.errors import KatayoriError
 from katayori.report.headlines import side_by_side
 from katayori.report.results import read_results
+from katayori.report.tables import terms
 from katayori_tools import named_runs, notebooks, pages, site_pages, site_play
 
 #: Where the texts of the pages, their settings and their styles lie.
@@ -100,8 +99,7 @@ def of_run(base: Path, books: Mapping[str, Path], absent: Mapping[str, str]) -> 
     for about in paper_facts.every():
         name = about["id"]
         made[name] = site_pages.paper_page(about, base / name, absent.get(name, ""))
-    terms = yaml.safe_load((paths.data_dir() / "glossary.yaml").read_text(encoding="utf-8"))
-    return made | {"glossary": site_pages.glossary_page(terms)}
+    return made | {"glossary": site_pages.glossary_page(terms())}
 
 
 def write_sources(folder: Path, markdown: Pages, made: Pages) -> None:

@@ -217,13 +217,12 @@ def _measure(measure: str, rows: "pd.DataFrame") -> str:
     return f"<h3>{escape(measure)}</h3><p>{escape(about)}</p>{picture}{table._repr_html_()}"
 
 
-def glossary_page(terms: list[dict[str, Any]]) -> str:
-    """The terms of all notebooks, English and Japanese, with what computes them."""
-    import pandas as pd
-
+def glossary_page(terms: "pd.DataFrame") -> str:
+    """The terms of `tables.terms`, English and Japanese, with what computes them."""
     columns = {"term": "term", "ja": "日本語", "meaning": "meaning", "see": "computed by"}
-    terms = [one | {"ja": "、".join([one["ja"], *one.get("also", ())])} for one in terms]
-    frame = pd.DataFrame(terms).sort_values("term", key=lambda one: one.str.lower())
+    others = terms["also"].str.join("、").map("、{}".format, na_action="ignore").fillna("")
+    frame = terms.assign(ja=terms["ja"] + others)
+    frame = frame.sort_values("term", key=lambda one: one.str.lower())
     table = show(frame.fillna(""), columns=list(columns), names=columns, caption="Terms")
     opening = "# Glossary 用語集\n\nOne term, one meaning, in all notebooks."
     return page([text(opening), html(f'<div class="whole">{table._repr_html_()}</div>')])

@@ -12,12 +12,12 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
-from bs4 import BeautifulSoup
 from nbformat.v4 import new_output
 from pydantic import AfterValidator, Field, model_validator
 
 from katayori.data.schema import Count, Number, Schema, Text, checked
 from katayori.errors import KatayoriError
+from katayori_tools.markup import tree
 
 TAG = "slide"
 #: What a talk of 90 minutes keeps (`breaches`).
@@ -138,7 +138,7 @@ def exhibit(cell: Any, slide: Slide) -> list[Any]:
         data = output.get("data", {})
         if WHOLE.get(slide.show, set()) & {output.get("name"), *data}:
             return [output]
-        page = BeautifulSoup(data.get("text/html", ""), "html.parser")
+        page = tree(data.get("text/html", ""))
         if slide.show in PART and (part := page.select_one(PART[slide.show])):
             _leave_out(part, slide)
             return [new_output("display_data", {"text/html": str(part)})]
