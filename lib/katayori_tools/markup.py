@@ -36,18 +36,6 @@ def words(part: Tag) -> str:
     return " ".join(part.get_text(" ").split())
 
 
-def alternative(markup: str) -> str | None:
-    """The words in place of the first picture; None without a picture, empty where it has none."""
-    picture = tree(markup).img
-    return None if picture is None else " ".join(str(picture.get("alt", "")).split())
-
-
-def caption(markup: str) -> str | None:
-    """The words of the first table's caption; None without a table, empty where it has none."""
-    table = tree(markup).table
-    return None if table is None else words(table.caption) if table.caption else ""
-
-
 def with_long_cells(markup: str, least: int = 40) -> str:
     """The HTML with the class `long` for cells of at least so many characters, which need room."""
     page = tree(markup)

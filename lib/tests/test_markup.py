@@ -127,16 +127,8 @@ def test_only_figures_grow():
     ],
 )
 def test_words(text, words):
-    assert markup.caption(f"<table><caption>{text}</caption></table>") == words
-
-
-def test_the_words_of_pictures_and_tables():
-    assert markup.alternative("<p>x</p>") is None
-    assert markup.alternative("<img src='x'>") == ""
-    assert markup.alternative('<p><img class="a" alt="a &amp; b"><img alt="c">') == "a & b"
-    assert markup.caption("<p>x</p>") is None
-    assert markup.caption("<table><tr><td>x</table>") == ""
-    assert markup.caption("<table><caption>a <b>b</b></caption><tr></table>") == "a b"
+    table = markup.tree(f"<table><caption>{text}</caption></table>").table
+    assert markup.words(table.caption) == words
 
 
 def test_a_cell_of_forty_characters_is_long():
