@@ -12,6 +12,8 @@ from katayori.report.tables import SCROLLS
 
 #: The box of a table with many rows (katayori.report.tables).
 ROWS = "katayori-rows"
+#: Characters of a cell that needs room.
+LONG = 40
 #: Where a picture stays as it is, as it does in a line of text.
 BOXES = ["a", "summary", "table"]
 #: Kana and kanji; the signs around them.
@@ -36,17 +38,11 @@ def words(part: Tag) -> str:
     return " ".join(part.get_text(" ").split())
 
 
-def with_long_cells(markup: str, least: int = 40) -> str:
-    """The HTML with the class `long` for cells of at least so many characters, which need room."""
-    page = tree(markup)
-    for cell in page.find_all("td"):
-        if not cell.attrs and len(words(cell)) >= least:
-            cell["class"] = "long"
-    return str(page)
-
-
 def readable(markup: str, label: str = "") -> str:
     """The HTML with tables that keys can scroll, pictures that grow, and `lang="ja"`.
+
+    Cells of many characters get the class `long`. A block that is Japanese gets the attribute
+    itself, Japanese within other text a span.
 
     Args:
         markup: safe HTML.
@@ -56,23 +52,13 @@ def readable(markup: str, label: str = "") -> str:
     'a<div aria-label="Table 1" class="scroll" role="region" tabindex="0"><table></table></div>'
     >>> readable('<div><img src="x"></div>')
     '<div><details class="figure"><summary><img src="x"/></summary></details></div>'
+    >>> readable("<h2>Summary 要約</h2><p>p 値は小さい。</p>")
+    '<h2>Summary <span lang="ja">要約</span></h2><p lang="ja">p 値は小さい。</p>'
     """
     page = tree(markup)
     _put_into_regions(page, label)
     _let_grow(page)
-    _mark_japanese(page)
-    return str(page)
-
-
-def japanese(markup: str) -> str:
-    """The HTML with `lang="ja"` where Japanese stands, so that it is read and drawn as such.
-
-    A block that is Japanese gets the attribute itself, Japanese within other text a span.
-
-    >>> japanese("<h2>Summary 要約</h2><p>p 値は小さい。</p>")
-    '<h2>Summary <span lang="ja">要約</span></h2><p lang="ja">p 値は小さい。</p>'
-    """
-    page = tree(markup)
+    _name_long_cells(page)
     _mark_japanese(page)
     return str(page)
 
@@ -99,6 +85,13 @@ def _let_grow(page: BeautifulSoup) -> None:
         if not picture.find_parent("p"):
             box = picture.wrap(page.new_tag("summary"))
             box.wrap(page.new_tag("details", attrs={"class": "figure"}))
+
+
+def _name_long_cells(page: BeautifulSoup) -> None:
+    """Gives cells of at least so many characters, which need room, the class `long`."""
+    for cell in page.find_all("td"):
+        if not cell.attrs and len(words(cell)) >= LONG:
+            cell["class"] = "long"
 
 
 def _mark_japanese(page: BeautifulSoup) -> None:

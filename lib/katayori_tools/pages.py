@@ -17,7 +17,7 @@ from typing import Any
 from katayori.report import first_page
 from katayori.report.tables import visible
 from katayori_tools import trace
-from katayori_tools.markup import readable, tree, with_long_cells, words
+from katayori_tools.markup import readable, tree, words
 from katayori_tools.report_filter import shown, with_given_parameters, without_the_lesson
 
 POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; font-src data:"
@@ -143,7 +143,7 @@ def document(
 <meta name="viewport" content="width=device-width"><title>{quote(heading)}</title>
 <style>
 {STYLE.read_text(encoding="utf-8")}{style}{colours.get_style_defs(".highlight")}{_font(content)}</style></head><body>
-{with_long_cells(content)}</body></html>
+{content}</body></html>
 """
 
 

@@ -17,7 +17,7 @@ from sphinx.search.en import SearchEnglish
 
 from katayori.report.tables import visible
 from katayori_tools import pages
-from katayori_tools.markup import readable, with_long_cells
+from katayori_tools.markup import readable
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
@@ -57,7 +57,7 @@ def safe(markup: str) -> str:
 def _body(app: "Sphinx", name: str, template: str, context: dict, doctree: Any) -> None:
     """Makes the body safe, and names the scripts that it needs."""
     body = visible(safe(context.get("body", "")))
-    context["body"] = readable(with_long_cells(body))
+    context["body"] = readable(body)
     known = Path(app.srcdir) / "_static" / "play"
     for paper in PLAYGROUND.findall(body):
         if not (known / f"{paper}.js").is_file():

@@ -38,7 +38,7 @@ def _held(html):
 @settings(max_examples=300, deadline=None)
 def test_what_makes_a_page_readable_adds_nothing_else(text):
     clean = pages.safe(f"<table><tr><td>{text}</td></tr></table> notebook 01 {text}")
-    made = markup.readable(markup.with_long_cells(clean), "a <b>")
+    made = markup.readable(clean, "a <b>")
     before, after = (BeautifulSoup(one, "html.parser") for one in (clean, made))
     # Blank lines at an end are one line end; nothing shows them.
     assert before.get_text().split() == after.get_text().split()
@@ -98,8 +98,8 @@ def test_a_long_table_has_one_box(start):
     ],
 )  # fmt: skip
 def test_japanese_is_marked(text, form):
-    assert markup.japanese(text) == form
-    assert markup.japanese(form) == form
+    assert markup.readable(text) == form
+    assert markup.readable(form) == form
 
 
 def test_only_figures_grow():
@@ -134,10 +134,13 @@ def test_words(text, words):
 def test_a_cell_of_forty_characters_is_long():
     cell = "<td>{}</td>"
     long = '<td class="long">{}</td>'
-    for text, form in (("x" * 39, cell), ("x" * 40, long), ("<b>" + "あ" * 40 + "</b>", long)):
-        assert markup.with_long_cells(cell.format(text)) == form.format(text)
+    for text, form in (("x" * 39, cell), ("x" * 40, long), (f"<b>{'x' * 40}</b>", long)):
+        assert markup.readable(cell.format(text)) == form.format(text)
+    japanese = "あ" * 40
+    both = f'<td class="long" lang="ja">{japanese}</td>'
+    assert markup.readable(cell.format(japanese)) == both
     styled = f'<td style="x">{"x" * 99}</td>'
-    assert markup.with_long_cells(styled) == styled
+    assert markup.readable(styled) == styled
 
 
 def test_what_is_safe():

@@ -177,7 +177,7 @@ def _value(value: Any, column: str, digits: int, scale: float) -> str:
     if is_p and 0 < value < 10**-digits / 2:
         return f"<{10**-digits:.{digits}f}"
     is_in_unit = column in column_names.listed().in_unit
-    if value == int(value) and not is_in_unit and not column.startswith("p"):
+    if value == int(value) and not is_in_unit and not is_p:
         return str(int(value))
     # + 0.0: never "-0.000", which differs between processors
     return f"{round(float(scale if is_in_unit else 1) * value, digits) + 0.0:.{digits}f}"
@@ -206,7 +206,7 @@ def _markup(columns: Sequence[Column], caption: str | None) -> str:
         for text, column in zip(texts, columns, strict=True):
             side = "right" if column.is_number else "left"
             # A short cell, such as a value with its interval, is never broken at a blank.
-            wrap = "pre" if tag == "td" and len(text) <= SHORT else "pre-wrap"
+            wrap = "pre" if tag == "td" and width_of(text) <= SHORT else "pre-wrap"
             style = f"text-align: {side}; white-space: {wrap}"
             cells.append(f'<{tag} style="{style}">{escape(text)}</{tag}>')
         return f"<tr>{''.join(cells)}</tr>"
