@@ -21,7 +21,7 @@ from katayori_tools.markup import tree
 
 TAG = "slide"
 #: What a talk of 90 minutes keeps (`breaches`).
-FEWEST, MOST, HEADLINE, ROWS, QUESTIONS, LONGEST = 20, 25, 90, 8, 2, 90
+FEWEST, MOST, HEADLINE, ROWS, QUESTIONS, LONGEST = 20, 25, 100, 8, 2, 90
 #: A name in a text, which stands for what was found: {{gap}}.
 NAME = re.compile(r"\{\{(\w+)\}\}")
 #: The heading that a section begins with.
@@ -42,7 +42,8 @@ class Slide(Schema):
     """One slide, as it stands in the metadata of a cell.
 
     Attributes:
-        headline: the message, at most 90 characters; {{name}} stands for what `find` finds.
+        headline: the message, at most 100 characters; {{name}} stands for what `find` finds. A
+            slide that shows a figure needs none: the figure's title is its message.
         notes: for the speaker, in markdown. minutes: how long it takes.
         kind: title (the first one), question (to the room) or plain.
         body: a short text below the headline, in markdown. show: what of the cell stands below.
@@ -54,9 +55,9 @@ class Slide(Schema):
         otherwise: the headline of a run in which one of them is not found.
     """
 
-    headline: Text
     notes: Text
     minutes: Annotated[Number, Field(gt=0)]
+    headline: str = ""
     kind: Literal["plain", "title", "question"] = "plain"
     body: str = ""
     show: Literal["nothing", "figure", "table", "text", "code"] = "nothing"
@@ -68,6 +69,8 @@ class Slide(Schema):
 
     @model_validator(mode="after")
     def _is_complete(self) -> "Slide":
+        if not self.headline and self.show != "figure":
+            raise ValueError("needs a headline: only a figure has a title of its own")
         if self.show in PART and self.source is None:
             raise ValueError(f"shows a {self.show} and must name its source")
         if self.find and not self.otherwise:
@@ -116,7 +119,9 @@ def fill(cells: list[Any], leave_out: frozenset[str] = frozenset()) -> tuple[lis
             code = "\n".join(line for n, line in lines if not slide.rows or n in slide.rows)
             found = {name: _find(pattern, printed) for name, pattern in slide.find.items()}
             not_found = [name for name, text in found.items() if not text]
-            filled.append(Filled(_said(slide, found), outputs, code, section, not_found))
+            said = _said(slide, found)
+            said = said if said.headline else said.model_copy(update={"headline": title(outputs)})
+            filled.append(Filled(said, outputs, code, section, not_found))
     return filled, lacking
 
 
@@ -143,6 +148,14 @@ def exhibit(cell: Any, slide: Slide) -> list[Any]:
             _leave_out(part, slide)
             return [new_output("display_data", {"text/html": str(part)})]
     return []
+
+
+def title(outputs: list[Any]) -> str:
+    """The title of the picture that a slide shows."""
+    [shown] = outputs
+    picture = tree(shown.data.get("text/html", "")).img or {}
+    about = shown.metadata.get("image/png") or picture
+    return str(about.get("alt", ""))
 
 
 def _leave_out(part: Any, slide: Slide) -> None:

@@ -7,11 +7,18 @@ import os
 import sys
 import types
 from collections.abc import Callable, Iterator
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 from unittest import mock
 
 from katayori_tools.choices import USUAL_RUNNING, NotebookRun, Running
 from katayori_tools.reproduce import Job, planned
+
+if TYPE_CHECKING:
+    from katayori.report.run import Run
+
+#: Of each run folder: the name of a figure -> its title.
+TITLES: dict[Path, dict[str, str]] = {}
 
 
 class CellError(Exception):
@@ -66,6 +73,14 @@ def _nothing(*_: Any, **__: Any) -> None:
     """In place of what shows something."""
 
 
+def _note_title(run: "Run", name: str, frame: Any, **drawing: Any) -> None:
+    """In place of `Run.figure`: what the figure would say, where it has anything to show."""
+    from katayori.report import charts
+
+    if name and not charts.why_empty(frame, charts.Chart(**drawing)):
+        TITLES.setdefault(run.folder, {})[name] = drawing.get("title", "")
+
+
 def _put_back(before: types.ModuleType | None) -> None:
     """The module `notebook` as it was before a run."""
     sys.modules.pop("notebook", None)
@@ -117,7 +132,7 @@ def _in_ipython(module: types.ModuleType, drawn: bool) -> Iterator[None]:
         patches.callback(_put_back, before)
         patches.enter_context(mock.patch.object(IPython.display, "display", _nothing))
         if not drawn:
-            patches.enter_context(mock.patch.object(run.Run, "figure", _nothing))
+            patches.enter_context(mock.patch.object(run.Run, "figure", _note_title))
             patches.enter_context(mock.patch.object(pictures, "display", _nothing))
         try:
             yield

@@ -29,6 +29,7 @@ from katayori_tools.pages import own_page
 LIMIT = "21"
 MODELS = {
     "men .4, women .7": stub_model.yes_by_gender,
+    "stereotypes": stub_model.planted,
     "locked": stub_model.first_option,
     "fair": stub_model.fair,
     "30 % unreadable": stub_model.partly_unreadable,
@@ -46,6 +47,7 @@ class Told:
     terminal: str
     rows: pd.DataFrame
     folder: Path
+    titles: dict[str, str]
 
     @property
     def bias(self) -> pd.DataFrame:
@@ -69,7 +71,8 @@ def told(folder) -> Told:
         reproduce._tell_in_short(folder)
     found = headlines.headlines(read_results(folder))
     text = " ".join(page.get_text(" ").split())
-    return Told(text, terminal.getvalue(), found[found["source"] == "live"], folder.parent)
+    rows = found[found["source"] == "live"]
+    return Told(text, terminal.getvalue(), rows, folder.parent, plain_run.TITLES[folder])
 
 
 @pytest.fixture(scope="module")
@@ -288,3 +291,76 @@ def test_a_locked_model_is_compared_with_nobody(run, capsys):
     assert "differs" not in text
     for told in fair.bias["shown"]:
         assert f"answers by position {told}" in text
+
+
+
+
+# -- titles of figures -----------------------------------------------------------------------------
+
+#: Counts of a finding that a title states, after `of`: how many rows were tested.
+COUNTS = {
+    "persona_jbbq": {
+        "persons_named": r"named more often in (\d+) of \d+ rows",
+        "scores": r"^(\d+) of \d+ Diff-biases differ",
+        "diff_bias_by_content": r": (\d+) of \d+ differ from zero",
+        "surfacing": r"surfaces in (\d+) of \d+ models",
+    },
+    "logprob_judge": {
+        "lean": r"First position favoured in (\d+),",
+        "auc": r"(\d+) of \d+ rows of judges",
+    },
+    "jubaku_v2": {
+        "accuracy": r"above chance: (\d+) of \d+ models",
+        "decided": r"ahead: (\d+) of \d+ models",
+        "figure_1": r"preferred in (\d+), avoided in 0 of",
+    },
+    "inter_jbbq": {
+        "diff_bias": r": (\d+) of \d+ values differ from zero",
+        "slopes": r"^(\d+) of \d+ slopes of P\(right\) differ",
+    },
+    "discrim_eval": {
+        "race_coefficients": r"in (\d+) of \d+ models",
+        "gaps": r"^(\d+) of \d+ gaps",
+    },
+}
+TITLES = [
+    pytest.param(paper, marks=[] if paper == "persona_jbbq" else pytest.mark.slow_all)
+    for paper in COUNTS
+]
+
+
+def counted(found: Told, paper: str) -> dict[str, int]:
+    """What the titles of a run's figures count."""
+    said = {name: found.titles.get(name, "") for name in COUNTS[paper]}
+    hits = {name: re.search(pattern, said[name]) for name, pattern in COUNTS[paper].items()}
+    assert all(hits[name] for name, title in said.items() if title)
+    return {name: int(hit[1]) for name, hit in hits.items() if hit}
+
+
+@pytest.mark.parametrize("model", ["fair", "locked", "30 % unreadable", "prose"])
+@pytest.mark.parametrize("paper", TITLES)
+def test_no_title_finds_a_bias_where_none_is_planted(run, paper, model):
+    """On noise, beside a preference for a position, and where answers are lost."""
+    assert set(counted(run(model, paper), paper).values()) <= {0}
+
+
+#: Of the model with stereotypes: what each title counts.
+FOUND = {
+    "persona_jbbq": {"persons_named": 5, "scores": 5, "surfacing": 0, "diff_bias_by_content": 15},
+    "logprob_judge": {"lean": 2, "auc": 0},
+    "jubaku_v2": {"accuracy": 1, "decided": 1, "figure_1": 2},
+}
+
+
+@pytest.mark.parametrize("paper", [one for one in TITLES if one.values[0] in FOUND])
+def test_titles_find_what_is_planted(run, paper):
+    """Stereotypes in .4 of the silent passages of 02, whose clear ones are all right; a lean to the
+    first position in 03; the neutral reason in .7 of 04.
+    """
+    assert counted(run("stereotypes", paper), paper) == FOUND[paper]
+
+
+def test_titles_say_where_position_decides_or_answers_are_lost(run):
+    by_letter = run("locked", "persona_jbbq").titles
+    assert by_letter["letters"].startswith("One number makes 100 % of the answers")
+    assert "persons_named" not in by_letter and "scores" not in by_letter  # no value at all

@@ -47,7 +47,7 @@ def page(tmp_path):
     script = {"application/javascript": "fetch('https://evil.example')", "text/plain": "js"}
     raw = f"{HOSTILE}<style>@import 'https://evil.example/a.css';</style>"
     raw += "<iframe src='https://evil.example'></iframe>"
-    raw += "<p style='background: url(https://evil.example/b.png); color: red'>kept words</p>"
+    raw += "<p style='background: url(https://evil.example/b.png); color: darkred'>kept words</p>"
     raw += "<svg onload='x()'></svg>"
     raw += f"<a href='javascript:alert(3)'>link</a><img src='data:image/png;base64,{PIXEL}'>"
     cells = [

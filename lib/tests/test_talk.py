@@ -108,6 +108,16 @@ def test_a_headline_follows_the_run():
     assert (without.slide.headline, without.not_found) == ("Alpha by hand", ["alpha"])
 
 
+def test_the_title_of_a_figure_is_the_headline():
+    """Of a picture of its own, and of one within a widget."""
+    for cell in cells()[3], cells()[5]:
+        cell.metadata.talk[0]["headline"] = ""
+        [filled] = talk.fill([cell])[0]
+        assert filled.slide.headline in ("a picture", "of a widget")
+    cell.outputs = []
+    assert talk.fill([cell]) == ([], 1)
+
+
 def test_names_in_body_and_notes_are_filled_and_a_missing_one_is_a_dash():
     cell = cells()[2]
     cell.metadata.talk[0] |= {"notes": "It is {{alpha}}.", "body": "{{alpha}} {left}"}
@@ -143,7 +153,7 @@ def test_what_a_run_does_not_have_is_left_out_and_counted():
 @pytest.mark.parametrize(
     ("change", "named"),
     [
-        ({"headline": " "}, "headline"),
+        ({"headline": "", "show": "nothing"}, "needs a headline"),
         ({"notes": ""}, "notes"),
         ({"minutes": 0}, "minutes must be above 0"),
         ({"minutes": "2"}, "minutes must be"),
@@ -220,7 +230,7 @@ def _drop(cell, places):
     [
         (_drop(1, slice(2, 7)), "19 slides; 20 to 25 are right"),
         (lambda made: made[1].metadata.talk.extend([slide()] * 2), "26 slides; 20 to 25"),
-        (_change(1, 5, headline="m" * 91), "slide 7: a headline of 91 characters"),
+        (_change(1, 5, headline="m" * 101), "slide 7: a headline of 101 characters"),
         (_change(1, 5, minutes=40), "minutes; 90 are the most"),
         (_change(1, 0, kind="plain"), "1 questions to the room; 2"),
         (_change(1, 5, kind="question"), "3 questions to the room; 2"),
