@@ -293,8 +293,6 @@ def test_a_locked_model_is_compared_with_nobody(run, capsys):
         assert f"answers by position {told}" in text
 
 
-
-
 # -- titles of figures -----------------------------------------------------------------------------
 
 #: Counts of a finding that a title states, after `of`: how many rows were tested.
