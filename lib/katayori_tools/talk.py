@@ -153,7 +153,7 @@ def exhibit(cell: Any, slide: Slide) -> list[Any]:
 def title(outputs: list[Any]) -> str:
     """The title of the picture that a slide shows."""
     [shown] = outputs
-    picture = tree(shown.data.get("text/html", "")).img or {}
+    picture: Any = tree(shown.data.get("text/html", "")).img or {}
     about = shown.metadata.get("image/png") or picture
     return str(about.get("alt", ""))
 
