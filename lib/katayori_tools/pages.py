@@ -14,9 +14,8 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any
 
-from katayori.report import first_page
 from katayori.report.tables import visible
-from katayori_tools import trace
+from katayori_tools import first_page, trace
 from katayori_tools.markup import readable, tree, words
 from katayori_tools.report_filter import shown, with_given_parameters, without_the_lesson
 

@@ -354,7 +354,7 @@ def reproduce(run: NotebookRun, running: Running = USUAL_RUNNING) -> int:
 
 def _tell_in_short(folder: Path) -> None:
     """The first page of a report about a user's model, for the terminal."""
-    from katayori.report import first_page
+    from katayori_tools import first_page
 
     if first_page.has_page(folder):
         print("\n".join(first_page.in_short(folder)), flush=True)

@@ -13,8 +13,7 @@ from typing import Any
 from katayori import paths, profiles
 from katayori.data import paper_facts
 from katayori.errors import KatayoriError
-from katayori.report import first_page
-from katayori_tools import notebooks, pages, talk
+from katayori_tools import first_page, notebooks, pages, talk
 
 #: What stands at the foot of a slide that shows answers.
 LABELS = {

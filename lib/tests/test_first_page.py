@@ -16,10 +16,11 @@ from one_row import add_row
 from katayori import outcomes, paths
 from katayori.data import paper_facts
 from katayori.metrics.verdicts import NO_VERDICT
-from katayori.report import column_names, first_page, headlines, status_words
+from katayori.report import column_names, headlines, status_words
 from katayori.report.results import read_results
 from katayori.report.run import Run
 from katayori.report.tables import nothing, show
+from katayori_tools import first_page
 from katayori_tools.pages import write_report
 from katayori_tools.report_filter import NO_PICTURE, with_given_parameters, without_the_lesson
 

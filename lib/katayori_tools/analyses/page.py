@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from katayori.report.first_page import VALID_ENOUGH
 from katayori.report.tables import escape, show, visible
 from katayori_tools.analyses.kinds import Kind, Read, Section, Shown
+from katayori_tools.first_page import VALID_ENOUGH
 from katayori_tools.markup import readable
 from katayori_tools.pages import MEANING, REPORT_STYLE, document
 
