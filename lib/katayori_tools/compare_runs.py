@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING
 
 from katayori import paths
 from katayori.errors import KatayoriError
-from katayori.report.headlines import side_by_side
 from katayori.report.run import harmless
 from katayori.report.tables import visible
 from katayori_tools import notebooks, site
-from katayori_tools.named_runs import SHOWN, chosen, plain_name
+from katayori_tools.named_runs import SHOWN, chosen, plain_name, side_by_side
 from katayori_tools.site_pages import models_page
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from katayori import paths, profiles
 from katayori.errors import KatayoriError, expect
 from katayori.papers import paper_ids
 from katayori.prompting.models import get_model
-from katayori.report.results import read_results
+from katayori.report.headlines import read_results
 from katayori_tools import notebooks
 from katayori_tools.exports import (
     codemeta,

@@ -20,7 +20,6 @@ from typing import Any
 from katayori.papers.items import own_files
 from katayori.report import headlines
 from katayori.report.column_names import listed
-from katayori.report.results import read_results
 from katayori.report.status_words import mark
 from katayori.report.tables import visible
 
@@ -33,6 +32,11 @@ DEMONSTRATION = 2
 MAX_LINES, MAX_WARNINGS = 14, 4
 #: The tables of headlines: of a kind, with its caption.
 TABLES = {"bias": "Bias", "ability": "Ability", "description": "Further numbers"}
+#: What a limit of detection does not say.
+LIMIT_NOTE = (
+    "the true effect that the interval shown would find in four of five studies; it says nothing of"
+    " wording or of unreadable answers"
+)
 VALUE = "value\n[95 %, not adjusted]"
 NONE = "—"
 
@@ -59,7 +63,7 @@ def _read(folder: Path, name: str) -> Any:
 def _facts(folder: Path) -> Facts:
     """Everything that the page says; what both writers say alike, in words."""
     run, kept = _read(folder, "provenance.json"), _read(folder, "answers.json")
-    results = read_results(folder)
+    results = headlines.read_results(folder)
     paper = next(iter(results["paper"]), "")
     about = {"clusters": "clusters", "texts": [], "positions": False} | headlines.of_paper(paper)
     models = [one for one in run["models"] if one["source"] in OWN_SOURCES]
@@ -243,7 +247,7 @@ def markup(folder: Path, heading: str) -> str:
     """The page as HTML; `heading` is the notebook's title."""
     page = _facts(folder)
     page.tables = {caption: _table(page, kind) for kind, caption in TABLES.items()}
-    page.readable, page.limit = _readable(page.prompts), headlines.LIMIT_NOTE
+    page.readable, page.limit = _readable(page.prompts), LIMIT_NOTE
     prompts = page.prompts.to_dict("records")
     template = _templates().get_template("first_page.html")
     return visible(template.render(page=page, heading=heading, prompts=prompts))

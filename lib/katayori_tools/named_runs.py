@@ -1,19 +1,20 @@
 """Runs and models by the names that users give them, for what shows any number side by side."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from katayori import paths
 from katayori.errors import KatayoriError
-from katayori.report.headlines import ASKED, side_by_side
-from katayori.report.results import read_results
+from katayori.report.headlines import headlines, read_results
 
 if TYPE_CHECKING:
     import pandas as pd
 
 SHOWN = 40  # rows of a comparison
+#: Where the answers come from of models that were asked.
+ASKED = ("recorded", "live", "imported")
 #: The name of a run, and its results.
 Named = tuple[str, "pd.DataFrame"]
 
@@ -130,3 +131,54 @@ def label(run: Path) -> str:
     outputs = paths.outputs_dir().resolve()
     folder = run.resolve()
     return (folder.relative_to(outputs) if folder.is_relative_to(outputs) else folder).as_posix()
+
+
+def side_by_side(runs: Iterable[tuple[str, "pd.DataFrame"]]) -> "pd.DataFrame":
+    """The headlines of every model of any number of runs, a row a value; empty without any.
+
+    Nothing is added up: there is no single score and no order of models.
+
+    Args:
+        runs: name and results (`read_results`) of each. Of a run in which models were
+            asked these are shown, else its simulated respondents. A row that two entries of one
+            run have is shown once.
+
+    Returns:
+        The columns of `headlines`, run, and name (the model, with its run where two runs have it).
+        Papers, measures, runs and models stand in the order in which they first come.
+
+    Example:
+        >>> import pandas as pd
+        >>> from katayori.report.run import FIELDS
+        >>> row = dict.fromkeys(FIELDS) | {"paper": "mine", "model": "m", "source": "live"}
+        >>> row |= {"what": "lean", "headline": True, "cell": {}, "value": 0.6, "n": 216}
+        >>> rows = pd.DataFrame([row | {"status": "few_clusters"}])
+        >>> shown = side_by_side([("a", rows), ("b", rows)])
+        >>> shown[["name", "measure", "shown"]].values.tolist()
+        [['m (a)', 'lean', 'too little data'], ['m (b)', 'lean', 'too little data']]
+    """
+    import pandas as pd
+
+    frame = pd.concat([_of_models(rows).assign(run=run) for run, rows in runs])
+    frame = frame.drop_duplicates(["run", "paper", "number"])
+    names = frame.groupby("model")["run"].unique().to_dict()
+    frame["name"] = [_with_run(row.model, row.run, names[row.model]) for row in frame.itertuples()]
+    by_measure = frame.groupby(["paper", "measure"], sort=False).ngroup()
+    return frame.iloc[by_measure.argsort(kind="stable")].reset_index(drop=True)
+
+
+def _of_models(results: "pd.DataFrame") -> "pd.DataFrame":
+    """The headlines of the models that were asked or, where nobody was, of the respondents."""
+    found = headlines(results)
+    is_asked = found["source"].isin(ASKED)
+    return found[is_asked if is_asked.any() else found["source"] == "simulated"]
+
+
+def _with_run(model: Any, run: Any, runs: Sequence[str]) -> str:
+    """A model with the run where several have a model of that name.
+
+    A run that is called by the model, as `live/my-model@custom`, is told by its first part, unless
+    another run bears that name.
+    """
+    short = run.removesuffix(f"/{model}")
+    return f"{model} ({run if short in runs else short})" if len(runs) > 1 else str(model)

@@ -20,8 +20,7 @@ from typing import TypeAlias
 from katayori import paths, profiles
 from katayori.data import paper_facts
 from katayori.errors import KatayoriError
-from katayori.report.headlines import side_by_side
-from katayori.report.results import read_results
+from katayori.report.headlines import read_results
 from katayori.report.tables import terms
 from katayori_tools import named_runs, notebooks, pages, site_pages, site_play
 
@@ -188,7 +187,7 @@ def write_site(
         del markdown["interface"]  # the page of the library's functions
         markdown["index"] = markdown["index"].replace("\ninterface\n", "\n")
     made = of_run(base, books, absent)
-    made["models"] = site_pages.models_page(side_by_side(beside))
+    made["models"] = site_pages.models_page(named_runs.side_by_side(beside))
     return write_pages(final, markdown, made, _scripts(books))
 
 

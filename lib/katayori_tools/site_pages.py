@@ -14,10 +14,11 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_outp
 
 from katayori.data import paper_facts
 from katayori.report.charts import draw
-from katayori.report.headlines import LIMIT_NOTE, side_by_side
-from katayori.report.results import read_results
+from katayori.report.headlines import read_results
 from katayori.report.tables import escape, show, visible
 from katayori_tools import pages, site_play
+from katayori_tools.first_page import LIMIT_NOTE
+from katayori_tools.named_runs import side_by_side
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -11,7 +11,7 @@ from one_row import add_row
 
 from katayori import __version__, paths
 from katayori.errors import KatayoriError
-from katayori.report.results import read_results
+from katayori.report.headlines import read_results
 from katayori.report.run import Run
 from katayori_tools import cli, export
 from katayori_tools.exports import (

@@ -17,7 +17,7 @@ from katayori import outcomes, paths
 from katayori.data import paper_facts
 from katayori.metrics.verdicts import NO_VERDICT
 from katayori.report import column_names, headlines, status_words
-from katayori.report.results import read_results
+from katayori.report.headlines import read_results
 from katayori.report.run import Run
 from katayori.report.tables import nothing, show
 from katayori_tools import first_page

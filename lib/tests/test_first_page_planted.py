@@ -22,7 +22,7 @@ from bs4 import BeautifulSoup
 from katayori import paths
 from katayori.metrics.verdicts import NO_VERDICT
 from katayori.report import headlines
-from katayori.report.results import read_results
+from katayori.report.headlines import read_results
 from katayori_tools import cli, reproduce
 from katayori_tools.pages import own_page
 

@@ -93,7 +93,7 @@ TABLE_MUTATIONS = {
 }
 #: More, whose tables come late; with them the run goes on to the last cell.
 LATE_MUTATIONS = {
-    "00_overview": {"katayori.report.results:read_tables": "share"},
+    "00_overview": {"katayori.report.headlines:read_tables": "share"},
     "01_discrim_eval": {
         "katayori.metrics.effect_sizes:effect_size": "value",
         "katayori.metrics.exchange:swap_test": "value",

@@ -10,7 +10,7 @@ from one_row import add_row
 
 from katayori import provenance
 from katayori.errors import KatayoriError
-from katayori.report.results import read_results
+from katayori.report.headlines import read_results
 from katayori.report.run import ADDED, DROPPED, FIELDS, Run
 
 

@@ -13,8 +13,7 @@ from bs4 import BeautifulSoup
 
 from katayori.errors import KatayoriError
 from katayori.report import headlines, tables
-from katayori.report.headlines import side_by_side
-from katayori.report.results import read_results
+from katayori.report.headlines import read_results
 from katayori.report.run import ADDED, FIELDS
 from katayori_tools import (
     cli,
@@ -23,6 +22,7 @@ from katayori_tools import (
     site,
     site_pages,
 )
+from katayori_tools.named_runs import side_by_side
 
 pytestmark = pytest.mark.slow_all  # the whole site is built
 

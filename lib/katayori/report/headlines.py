@@ -1,20 +1,20 @@
-"""The headline results of a run: the rows that its first page, the overview and comparisons show.
+"""What run folders hold, and its headlines: the rows that overviews and comparisons show.
 
 Which rows of results.json they are, whether they measure a bias, an ability or neither, and how a
 reader sees them, `headlines` in data/papers/<id>.yaml says.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+import json
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from katayori import paths, profiles
 from katayori.data import paper_facts
+from katayori.errors import KatayoriError
 from katayori.metrics.interval_text import with_interval
-from katayori.report.results import (  # what a reader of headlines needs beside them
-    read_results as read_results,
-    read_tables as read_tables,
-    run_folder as run_folder,
-)
-from katayori.report.run import COUNTS, OF_VALUE
+from katayori.report.run import ADDED, COUNTS, DROPPED, FIELDS, OF_VALUE
 from katayori.report.status_words import mark
 
 if TYPE_CHECKING:
@@ -27,25 +27,72 @@ OF_RESULT = (
     *("verdict", "why", "low_bound", "high_bound"),
 )
 NUMBERS = ("value", *OF_VALUE)
-#: Where the answers come from of models that were asked.
-ASKED = ("recorded", "live", "imported")
 #: A result with another status, or with a verdict that forbids it, has no value to show.
 WITH_VALUE = ("ok", "count")
 FAILED = "condition did not happen"
-#: What a limit of detection does not say.
-LIMIT_NOTE = (
-    "the true effect that the interval shown would find in four of five studies; it says nothing of"
-    " wording or of unreadable answers"
-)
 #: Units that count things.
 WHOLE = ("questions", "items", "cases", "comparisons")
+
+
+def run_folder(profile: str, models: Sequence[str] = ()) -> Path:
+    """The folder of the run of this profile and these models, with a folder for each notebook.
+
+    Raises:
+        KatayoriError: an unknown profile; several runs are there and no model says which is meant.
+    """
+    return paths.only_run(profiles.load(profile), models, paths.run_label())
+
+
+def read_results(path: Path) -> "pd.DataFrame":
+    """The rows of a run folder, or of all run folders in a profile's: columns `FIELDS`.
+
+    Empty where nothing has run. KatayoriError for a damaged file.
+    """
+    import pandas as pd
+
+    file = path / "results.json"
+    files = [file] if file.is_file() else sorted(path.glob("[!.]*/results.json"))
+    rows = [row for file in files for row in _rows_of(file)]
+    return pd.DataFrame(rows, columns=list(FIELDS))
+
+
+def _rows_of(file: Path) -> Any:
+    with suppress(ValueError, TypeError):
+        rows = json.loads(file.read_text(encoding="utf-8"))
+        if all((set(row) | ADDED) - DROPPED == set(FIELDS) for row in rows):
+            return rows
+    remedy = "delete it and run `make reproduce`."
+    raise KatayoriError(f"{file} is not a results file of this version: {remedy}")
+
+
+def read_tables(folder: Path, name: str, columns: Sequence[str]) -> "pd.DataFrame":
+    """The kept tables of one name of all notebooks of a run, one below the other.
+
+    Args:
+        folder: of the run. name: of the tables. columns: those wanted.
+
+    Returns:
+        paper (the id) and the columns; those that no table has are empty.
+
+    Example:
+        >>> read_tables(Path("no run"), "components", ["model", "share"]).columns.tolist()
+        ['paper', 'model', 'share']
+    """
+    import pandas as pd
+
+    files = sorted(folder.glob(f"[!.]*/tables/{name}.csv"))
+    tables = [pd.read_csv(file).assign(paper=file.parents[1].name) for file in files]
+    none = pd.DataFrame(columns=["paper", *columns], dtype=object)
+    whole = pd.concat(tables or [none], ignore_index=True)
+    # Columns that are lacking may be of texts, which notebooks join and compare.
+    return whole.join(none[none.columns.difference(whole.columns)])[["paper", *columns]]
 
 
 def headlines(results: "pd.DataFrame") -> "pd.DataFrame":
     """The headline rows of one or more papers, a model below the other.
 
     Args:
-        results: of `results.read_results`.
+        results: of `read_results`.
 
     Returns:
         number (of the row in its results.json, from 1), the fields of the result, kind (`bias`,
@@ -190,54 +237,3 @@ def shown(row: Mapping[Any, Any]) -> str:
     if row["unit"] in WHOLE:
         return f"{row['value']:,.0f}"
     return with_interval(row, digits=3, scale=1, signed=row["line"] == 0)
-
-
-def side_by_side(runs: Iterable[tuple[str, "pd.DataFrame"]]) -> "pd.DataFrame":
-    """The headlines of every model of any number of runs, a row a value; empty without any.
-
-    Nothing is added up: there is no single score and no order of models.
-
-    Args:
-        runs: name and results (`results.read_results`) of each. Of a run in which models were
-            asked these are shown, else its simulated respondents. A row that two entries of one
-            run have is shown once.
-
-    Returns:
-        The columns of `headlines`, run, and name (the model, with its run where two runs have it).
-        Papers, measures, runs and models stand in the order in which they first come.
-
-    Example:
-        >>> import pandas as pd
-        >>> from katayori.report.run import FIELDS
-        >>> row = dict.fromkeys(FIELDS) | {"paper": "mine", "model": "m", "source": "live"}
-        >>> row |= {"what": "lean", "headline": True, "cell": {}, "value": 0.6, "n": 216}
-        >>> rows = pd.DataFrame([row | {"status": "few_clusters"}])
-        >>> shown = side_by_side([("a", rows), ("b", rows)])
-        >>> shown[["name", "measure", "shown"]].values.tolist()
-        [['m (a)', 'lean', 'too little data'], ['m (b)', 'lean', 'too little data']]
-    """
-    import pandas as pd
-
-    frame = pd.concat([_of_models(rows).assign(run=run) for run, rows in runs])
-    frame = frame.drop_duplicates(["run", "paper", "number"])
-    names = frame.groupby("model")["run"].unique().to_dict()
-    frame["name"] = [_name(row.model, row.run, names[row.model]) for row in frame.itertuples()]
-    by_measure = frame.groupby(["paper", "measure"], sort=False).ngroup()
-    return frame.iloc[by_measure.argsort(kind="stable")].reset_index(drop=True)
-
-
-def _of_models(results: "pd.DataFrame") -> "pd.DataFrame":
-    """The headlines of the models that were asked or, where nobody was, of the respondents."""
-    found = headlines(results)
-    is_asked = found["source"].isin(ASKED)
-    return found[is_asked if is_asked.any() else found["source"] == "simulated"]
-
-
-def _name(model: Any, run: Any, runs: Sequence[str]) -> str:
-    """A model with the run where several have a model of that name.
-
-    A run that is called by the model, as `live/my-model@custom`, is told by its first part, unless
-    another run bears that name.
-    """
-    short = run.removesuffix(f"/{model}")
-    return f"{model} ({run if short in runs else short})" if len(runs) > 1 else str(model)
