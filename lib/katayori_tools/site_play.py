@@ -141,7 +141,6 @@ def svg(figure: "Figure") -> str:
     from matplotlib import rc_context
 
     drawn = StringIO()
-    figure.set_layout_engine("none")  # laid out when it was made; again would take as long
     with rc_context({"svg.hashsalt": "katayori"}):
         figure.savefig(drawn, format="svg", metadata={"Date": None})
     return drawn.getvalue()
