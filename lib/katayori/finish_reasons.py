@@ -63,12 +63,6 @@ def ended(word: Any, *, one_token: bool = False) -> Ended:
     Args:
         word: what the server said; None and an empty text say nothing, and the answer is whole.
         one_token: whether one token was asked for, which always ends at the limit.
-
-    Example:
-        >>> ended("FINISH_REASON_MAX_TOKENS").outcome, ended("maxTokens", one_token=True).outcome
-        ('truncated', 'ok')
-        >>> ended("tired")
-        Ended(outcome='error', note="unknown finish reason 'tired'", again=False)
     """
     kind = _kind("" if word is None else str(word)[:LONGEST].strip())
     shown = repr(str(word)[:LONGEST])
@@ -85,22 +79,12 @@ def ended(word: Any, *, one_token: bool = False) -> Ended:
 
 
 def was_cut(word: Any) -> bool:
-    """Whether a text reached a token limit.
-
-    Example:
-        >>> was_cut("MAX_TOKENS"), was_cut("stop")
-        (True, False)
-    """
+    """Whether a text reached a token limit."""
     return ended(word).outcome == "truncated"
 
 
 def usual(word: Any) -> str:
-    """A finish reason in the word that OpenAI uses for its kind; others as they are.
-
-    Example:
-        >>> usual("max_tokens"), usual(None), usual("tired")
-        ('length', 'stop', 'tired')
-    """
+    """A finish reason in the word that OpenAI uses for its kind; others as they are."""
     return USUAL.get(ended(word).outcome, str(word))
 
 

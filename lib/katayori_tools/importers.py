@@ -275,13 +275,6 @@ def response_of_inspect(choice: Row, request: Request) -> Response:
     """The answer that a choice of inspect_ai holds, as `convert` reads it.
 
     Raises ValueError for a choice that is malformed.
-
-    Example:
-        >>> from katayori.papers import examples
-        >>> choice = {"message": {"content": "Answer: no"}, "stop_reason": "max_tokens"}
-        >>> asked = examples.request_to("sim-fair", examples.PAPER, "de_answer_line")
-        >>> response_of_inspect(choice, asked).outcome
-        'truncated'
     """
     return _response(_choice(choice, {}), request)
 

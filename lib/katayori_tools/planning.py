@@ -104,13 +104,7 @@ def most_tokens(request: Request) -> int:
 
 @cache
 def recorded_answer(paper: str, prompt_id: str) -> float:
-    """The mean number of tokens of the recorded answers to a prompt; NaN where there are none.
-
-    Example:
-        >>> from katayori.papers import examples
-        >>> recorded_answer(examples.PAPER, examples.prompt().id) > 0
-        True
-    """
+    """The mean number of tokens of the recorded answers to a prompt; NaN where there are none."""
     tokens = [
         row["tokens"][1]
         for shard in recordings.manifest(paper).values()

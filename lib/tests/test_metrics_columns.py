@@ -2,13 +2,14 @@
 
 import numpy as np
 import pandas as pd
+import recorded_examples as shown
 
 from katayori.data.comparisons import overlap
 from katayori.metrics import judges
 from katayori.metrics.position_free_scores import all_readings
 from katayori.metrics.repeats import alpha_from_replicates
 from katayori.metrics.uncertainty import smallest_p
-from katayori.papers import examples as shown, get_paper
+from katayori.papers import get_paper
 from katayori.papers.study import Wanted, open_study
 from katayori.profiles import load
 from katayori.prompting.letters import parse_choice

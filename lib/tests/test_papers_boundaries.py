@@ -3,10 +3,11 @@
 from dataclasses import replace
 
 import pytest
+import recorded_examples
 
 from katayori.data import comparisons
 from katayori.errors import UnavailableError
-from katayori.papers import answers, discrim_eval, examples, get_paper
+from katayori.papers import answers, discrim_eval, get_paper
 from katayori.papers.items import load
 from katayori.prompting import recordings, store
 from katayori.prompting.models import get_model
@@ -51,7 +52,7 @@ def test_own_questions_are_read_in_place_of_the_data_set(monkeypatch):
 
 def test_who_refuses_says_so_under_every_prompt():
     item = discrim_eval.load_study().iloc[0].to_dict()
-    [request] = examples.requests(1)
+    [request] = recorded_examples.requests(1)
     for body in ({}, {"logprobs": True}):
         asked = replace(request, model="sim-refuses", body=body, fields=item)
         said = discrim_eval.respond(asked)
@@ -89,7 +90,7 @@ def test_the_extra_tasks_of_judges_are_pairs_of_recorded_texts():
 
 
 def test_what_was_asked_is_kept_beside_its_answer(tmp_path):
-    [request] = examples.requests(1)
+    [request] = recorded_examples.requests(1)
     with Store(tmp_path / "answers.sqlite") as kept:
         kept.put(request, Response("ok", "Answer: yes"))
         [(body,)] = kept.db.execute("SELECT body FROM answers").fetchall()

@@ -1,9 +1,4 @@
-"""The papers, each in a room of its own: a module `katayori/papers/<id>.py` or a folder.
-
-Example:
-    >>> [get_paper(paper_id).id == paper_id for paper_id in rooms()] == [True] * len(rooms())
-    True
-"""
+"""The papers, each in a room of its own: a module `katayori/papers/<id>.py` or a folder."""
 
 from functools import cache
 from importlib import import_module
@@ -20,10 +15,6 @@ def rooms() -> list[str]:
     """The names of the rooms in the order of the alphabet; no file of data is read for it.
 
     A room is a module or a folder here that has the name of a file of facts (data/papers).
-
-    Example:
-        >>> "paper" in rooms()  # a module that no paper is named for
-        False
     """
     folders = {file.parent.name for file in HERE.glob("*/__init__.py")}
     there = folders | {file.stem for file in HERE.glob("*.py")}
@@ -31,28 +22,14 @@ def rooms() -> list[str]:
 
 
 def paper_ids() -> tuple[str, ...]:
-    """The ids of the papers that have a room, in the order of their notebooks.
-
-    Example:
-        >>> sorted(paper_ids()) == rooms()
-        True
-    """
+    """The ids of the papers that have a room, in the order of their notebooks."""
     known = rooms()
     return tuple(name for name in paper_facts.ids() if name in known)
 
 
 @cache
 def get_paper(paper_id: str) -> Paper:
-    """The paper of this id. KatayoriError naming the valid ids.
-
-    Example:
-        >>> get_paper(paper_ids()[0]).id == paper_ids()[0]
-        True
-        >>> get_paper("nobody")
-        Traceback (most recent call last):
-            ...
-        katayori.errors.KatayoriError: unknown paper with items to ask 'nobody'; ...
-    """
+    """The paper of this id. KatayoriError naming the valid ids."""
     if paper_id not in rooms():
         expect(paper_id, paper_ids(), "paper with items to ask")
     paper: Paper = import_module(f"{__name__}.{paper_id}").PAPER

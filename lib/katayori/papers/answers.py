@@ -59,11 +59,6 @@ def recorded(requests: Sequence[Request]) -> list[Response]:
     """Replay recorded answers by request key, in the seed rule of the shard; no network.
 
     Raises UnavailableError where an item or prompt has changed since it was recorded.
-
-    Example:
-        >>> from katayori.papers import examples
-        >>> [response.outcome for response in recorded(examples.requests())]
-        ['ok', 'ok', 'ok']
     """
     if not requests:
         return []
@@ -94,12 +89,7 @@ def recorded(requests: Sequence[Request]) -> list[Response]:
 
 
 def how_to_ask(paper: str, model: str = "my-model@custom") -> str:
-    """What a reader does to get answers that are not here, in a few words.
-
-    Example:
-        >>> how_to_ask("p", "m@custom")
-        'ask in a terminal: make live PAPERS=p MODELS=m@custom (your wording: PROMPTS=FOLDER); ...'
-    """
+    """What a reader does to get answers that are not here, in a few words."""
     command = f"make live PAPERS={paper} MODELS={model} (your wording: PROMPTS=FOLDER)"
     return f'ask in a terminal: {command}; then read it with profile = "live"'
 
@@ -108,14 +98,6 @@ def as_recorded(requests: Sequence[Request]) -> list[Request]:
     """Each request in the seed rule of its shard; as it is where there is none yet.
 
     as_recorded(build(items, prompt, model, endpoint))  # of a first-edition shard: rule 1
-
-    Example:
-        >>> from katayori.papers import examples
-        >>> from katayori.prompting.requests import seed_rule_of
-        >>> [seed_rule_of(request) for request in examples.requests(2)]
-        [2, 2]
-        >>> [seed_rule_of(request) for request in as_recorded(examples.requests(2))]
-        [1, 1]
     """
     rules: dict[tuple[str, str, str, str], int | None] = {}
     out = []
@@ -133,13 +115,6 @@ def as_stored(store: Store, requests: Sequence[Request]) -> list[Request]:
 
     What no rule has an answer to gets the newest. So stores written before rule 2 are still read,
     and nothing that they hold is asked again.
-
-    Example:
-        >>> from katayori.papers import examples
-        >>> from katayori.prompting.requests import seed_rule_of
-        >>> with Store(":memory:") as store:
-        ...     [seed_rule_of(request) for request in as_stored(store, examples.requests(2))]
-        [2, 2]
     """
     newest, *older = reversed(SEED_RULES)
     out = [by_rule(request, newest) for request in requests]
@@ -159,10 +134,6 @@ def live(requests: Sequence[Request]) -> list[Response]:
 
     What is not asked yet becomes an `error` response, so that nothing is silently dropped. Raises
     UnavailableError where none of the requests has been asked.
-
-    Example:
-        >>> live([])
-        []
     """
     with Store(store_path()) as store:
         answers = [answer for _, answer in store.get(as_stored(store, requests))]
@@ -184,15 +155,6 @@ def choose_models(
     Those named, else all with a full recorded shard, then the simulated ones. Raises
     UnavailableError where a live or imported run names no model, KatayoriError for an unknown name
     or for two names of one model (its answers would be pooled).
-
-    Example:
-        >>> from katayori.papers import paper_ids
-        >>> choose_models(paper_ids()[0], "simulated", ["sim-fair"], "")
-        ['sim-fair']
-        >>> choose_models(paper_ids()[0], "live", [], "")
-        Traceback (most recent call last):
-            ...
-        katayori.errors.UnavailableError: live answers need a model: models = ...
     """
     if models:
         ids = [get_model(name)[0].id for name in models]
@@ -223,17 +185,6 @@ def recorded_for_each(
     Args:
         items: to choose from. prompts: those that are compared.
         variants: id of a prompt -> the variant of its recordings. models: only these; empty, any.
-
-    Example:
-        >>> from katayori.papers import examples
-        >>> prompt = examples.prompt()
-        >>> nobody, _ = recorded_for_each(examples.items(), [prompt], {prompt.id: "no such"})
-        >>> nobody
-        []
-        >>> named = [examples.shard()["model"]]
-        >>> models, shared = recorded_for_each(examples.items(), [prompt], {prompt.id: ""}, named)
-        >>> models == named, len(shared)
-        (True, 3)
     """
     first = prompts[0]
     kept: list[str] = []
@@ -255,15 +206,6 @@ def held(items: "pd.DataFrame", prompt: Prompt, variant: str) -> "pd.DataFrame":
     answers for).
 
     Raises UnavailableError where there are none.
-
-    Example:
-        >>> from katayori.papers import examples
-        >>> len(held(examples.items(), examples.prompt(), ""))
-        3
-        >>> held(examples.items(), examples.prompt(), "no such variant")
-        Traceback (most recent call last):
-            ...
-        katayori.errors.UnavailableError: none of these items has a recorded answer to ...
     """
     kept = items["item_id"].isin(recordings.item_ids(prompt.paper, prompt.id, variant))
     if not kept.any():
@@ -278,14 +220,6 @@ def able(models: Sequence[str], source: str, prompt: Prompt, variant: str = "") 
 
     Any can answer words with words. A prefix or given continuations must be recorded, or the
     endpoint must be able to force or score them.
-
-    Example:
-        >>> from katayori.papers import examples
-        >>> able(["sim-fair"], "simulated", examples.prompt())
-        ['sim-fair']
-        >>> names = ["sim-fair", examples.shard()["model"]]
-        >>> able(names, "recorded", examples.prompt()) == names
-        True
     """
 
     def can(name: str) -> bool:
@@ -308,13 +242,6 @@ def recorded_subset(
     such a shard.
 
     Only those of the given items that the shard holds are asked for. `options` go to `get`.
-
-    Example:
-        >>> from katayori.papers import examples
-        >>> items = examples.items()
-        >>> frame = recorded_subset(items, examples.prompt(), examples.shard()["model"])
-        >>> len(frame), list(frame["outcome"])
-        (3, ['ok', 'ok', 'ok'])
     """
     ids = recordings.item_ids(prompt.paper, prompt.id, variant, [model])
     kept = items[items["item_id"].isin(ids)]
@@ -329,13 +256,6 @@ def provenance(paper: str, names: Sequence[str], *frames: "pd.DataFrame") -> dic
 
     `names` are the models as asked (`id@endpoint` tells where a live answer came from). An answer
     that stands in several frames counts once.
-
-    Example:
-        >>> from katayori.papers import examples
-        >>> items = examples.items()
-        >>> frame = get(items, examples.prompt(), ["sim-fair"])
-        >>> sorted(provenance(examples.PAPER, ["sim-fair"], frame))
-        ['answers_by_source', 'models']
     """
     import pandas as pd
 
@@ -371,12 +291,6 @@ def server_asked(paper: str, model: Model, endpoint: Endpoint) -> Endpoint:
 
     It is named by KATAYORI_LABEL or by the address in the endpoint's variable. Asks nobody. Raises
     UnavailableError where neither is set.
-
-    Example:
-        >>> from katayori.papers import examples
-        >>> model, endpoint = get_model(examples.shard()["model"])
-        >>> server_asked(examples.PAPER, model, endpoint) == endpoint  # no server of the user's
-        True
     """
     if not endpoint.own:
         return endpoint
@@ -391,13 +305,7 @@ def server_asked(paper: str, model: Model, endpoint: Endpoint) -> Endpoint:
 
 
 def server_record(paper: str, model: Model, endpoint: Endpoint) -> dict[str, Any]:
-    """What provenance says of a user's server: never its address, nor a path of its disk.
-
-    Example:
-        >>> from katayori.papers import examples
-        >>> server_record(examples.PAPER, *get_model(examples.shard()["model"]))
-        {}
-    """
+    """What provenance says of a user's server: never its address, nor a path of its disk."""
     if not endpoint.own:
         return {}
     try:
@@ -411,28 +319,13 @@ def server_record(paper: str, model: Model, endpoint: Endpoint) -> dict[str, Any
 
 
 def without_folder(name: str) -> str:
-    """A model's name as a server reports it, without folders where it is a path.
-
-    Example:
-        >>> without_folder("/home/me/models/qwen")
-        'qwen'
-        >>> without_folder("org/model")
-        'org/model'
-    """
+    """A model's name as a server reports it, without folders where it is a path."""
     is_path = name.startswith(("/", "~", "\\")) or name[1:3] in (":\\", ":/")
     return re.split(r"[/\\]", name)[-1] if is_path else name
 
 
 def recording_endpoint(paper: str, model: Model, prompt_id: str, variant: str = "") -> Endpoint:
-    """The endpoint a shard was recorded from: its name is part of every request's key.
-
-    Example:
-        >>> from katayori.papers import examples
-        >>> model = get_model(examples.shard()["model"])[0]
-        >>> endpoint = recording_endpoint(examples.PAPER, model, examples.prompt().id)
-        >>> endpoint.name == examples.shard()["endpoint"]
-        True
-    """
+    """The endpoint a shard was recorded from: its name is part of every request's key."""
     entry = recordings.entry(paper, model.id, prompt_id, variant)
     return get_endpoint(entry["endpoint"] if entry else model.endpoint)
 
@@ -450,13 +343,6 @@ def with_earlier(
 
     `answered` gives the responses to the earlier requests, `options` go to `build`. A row without
     such an answer is left out: its question cannot be asked.
-
-    Example:
-        >>> from katayori.papers import examples
-        >>> model, endpoint = get_model(examples.shard()["model"])
-        >>> rows = [{"item_id": "q1", "question": "Is it so?"}]
-        >>> with_earlier(rows, examples.prompt(), model, endpoint, recorded) == rows  # no place
-        True
     """
     for place, earlier in prompt.given.items():
         requests = build(rows, earlier, model, endpoint, **options)
@@ -491,16 +377,6 @@ def get(
     texts the columns of `frames.scores_frame`. Behind them stand the columns
     of the items, under their names there; of a prompt with `per`, those that are the same for all
     items of a value. Without models the frame is empty and has all its columns.
-
-    Example:
-        >>> from katayori.papers import examples
-        >>> items = examples.items()
-        >>> frame = get(items, examples.prompt(), ["sim-fair"])
-        >>> len(frame), set(frame["source"])
-        (3, {'simulated'})
-        >>> frame = get(items, examples.prompt(), [examples.shard()["model"]], source="recorded")
-        >>> list(frame["outcome"])
-        ['ok', 'ok', 'ok']
     """
     import pandas as pd
 
@@ -572,16 +448,7 @@ def _answers_of(
 
 
 def simulated(requests: Sequence[Request]) -> list[Response]:
-    """The answers of the simulated respondents that the requests name.
-
-    Example:
-        >>> from katayori.papers import examples
-        >>> from katayori.prompting.requests import build
-        >>> rows = examples.items().to_dict("records")
-        >>> requests = build(rows, examples.prompt(), *get_model("sim-fair"))
-        >>> [response.outcome for response in simulated(requests)]
-        ['ok', 'ok', 'ok']
-    """
+    """The answers of the simulated respondents that the requests name."""
     return [get_paper(request.paper).simulate(request) for request in requests]
 
 

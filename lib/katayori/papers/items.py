@@ -25,10 +25,6 @@ def own_files() -> dict[str, tuple[tuple[str, ...], OwnFile]]:
 
     In the order of their texts, which begin with the number of the notebook. No file of data is
     read for it, since every command line lists them.
-
-    Example:
-        >>> "questions" in own_files()
-        True
     """
     found: dict[str, tuple[tuple[str, ...], OwnFile]] = {}
     for room in rooms():
@@ -51,10 +47,6 @@ class OwnItems(dict[str, str]):
     (02), comparisons (03), cases (04), topics, preset and official (05), orders (02, 05).
 
     Raises KatayoriError for another name.
-
-    Example:
-        >>> dict(OwnItems(questions="mine.yaml", cases=""))
-        {'questions': 'mine.yaml'}
     """
 
     def __init__(self, **given: str) -> None:
@@ -68,13 +60,7 @@ class OwnItems(dict[str, str]):
         return {name: value for name, value in self.items() if name in get_paper(paper).own_files}
 
     def in_place_of(self, paper: str) -> dict[str, str]:
-        """Those of this paper that stand in place of its items, by name.
-
-        Example:
-            >>> from katayori.papers import paper_ids
-            >>> OwnItems(jbbq="mine", orders="all").in_place_of(paper_ids()[1])
-            {'jbbq': 'mine'}
-        """
+        """Those of this paper that stand in place of its items, by name."""
         files = get_paper(paper).own_files
         return {name: value for name, value in self.of(paper).items() if files[name].dataset}
 
@@ -108,14 +94,6 @@ class Read:
 def check_limit(limit: object, what: str = "limit") -> int | None:
     """A number of clusters, None for all. KatayoriError for what is no whole number from 1 to a
     million.
-
-    Example:
-        >>> check_limit(20)
-        20
-        >>> check_limit("20")
-        Traceback (most recent call last):
-            ...
-        katayori.errors.KatayoriError: limit is '20'; valid: a whole number of ...
     """
     if limit is None:
         return None
@@ -130,12 +108,6 @@ def check_limit(limit: object, what: str = "limit") -> int | None:
 def cluster_of(paper: str, items: "pd.DataFrame") -> "pd.Series":
     """The cluster of every item, as text; an item of others whose family is not known stands for
     itself.
-
-    Example:
-        >>> from katayori.papers import paper_ids
-        >>> items = get_paper(paper_ids()[0]).read("study", {})[0]
-        >>> len(items), cluster_of(paper_ids()[0], items).nunique()
-        (9450, 70)
     """
     return get_paper(paper).cluster_of(items)
 
@@ -143,13 +115,6 @@ def cluster_of(paper: str, items: "pd.DataFrame") -> "pd.Series":
 def request_dataset(paper: str, dataset: str, own: OwnItems) -> str:
     """The data set that requests carry: a user's copy of others' items is `official`, other own
     items are `study`.
-
-    Example:
-        >>> from katayori.papers import paper_ids
-        >>> request_dataset(paper_ids()[0], "official", OwnItems())
-        'official'
-        >>> request_dataset(paper_ids()[0], "official", OwnItems(questions="mine.yaml"))
-        'study'
     """
     files = get_paper(paper).own_files
     given = {files[name].dataset for name in own.in_place_of(paper)}
@@ -161,13 +126,6 @@ def request_dataset(paper: str, dataset: str, own: OwnItems) -> str:
 def prompts_of(paper: str, dataset: str, own: OwnItems) -> str:
     """The data set whose prompts are asked: ours are Japanese, those of BBQ and PandaLM are
     English.
-
-    Example:
-        >>> from katayori.papers import paper_ids
-        >>> prompts_of(paper_ids()[0], "study", OwnItems())
-        'study'
-        >>> prompts_of(paper_ids()[1], "official", OwnItems())
-        'official'
     """
     if own.in_place_of(paper):
         return "study"
@@ -197,16 +155,6 @@ def read_items(
         KatayoriError: for an unknown paper or data set, a wrong limit, and what is wrong with a
         user's file. UnavailableError: for items that are not on this machine, and clusters of
         `only` that the set lacks.
-
-    Example:
-        >>> from katayori.papers import paper_ids
-        >>> read = read_items(paper_ids()[0], "study", limit=2)
-        >>> read.n_clusters, len(read.items), len(read.everything)
-        (2, 270, 9450)
-        >>> read_items(paper_ids()[0], "mine")
-        Traceback (most recent call last):
-            ...
-        katayori.errors.KatayoriError: unknown data set of ...
     """
     own = own or OwnItems()
     limit = check_limit(limit)
@@ -234,12 +182,6 @@ def load(
     """The rows to ask: `item_id`, `cluster` and the places that a paper's prompts are filled from.
 
     Raises as `read_items`.
-
-    Example:
-        >>> from katayori.papers import paper_ids
-        >>> rows = load(paper_ids()[0], "study", limit=2)
-        >>> rows["cluster"].nunique(), len(rows), rows["item_id"].is_unique
-        (2, 270, True)
     """
     return rows_to_ask(read_items(paper, dataset, limit=limit, own=own))
 
@@ -247,12 +189,6 @@ def load(
 def rows_to_ask(read: Read) -> "pd.DataFrame":
     """The items of `read_items` as they are asked: a judge's pairs in both orders, balanced sets
     rank by rank, and options in the orders that the user asks for.
-
-    Example:
-        >>> from katayori.papers import paper_ids
-        >>> judged = read_items(paper_ids()[2], "study", limit=2)  # pairs of answers
-        >>> len(judged.items), len(rows_to_ask(judged))
-        (2, 4)
     """
     paper = get_paper(read.paper)
     rows = paper.as_asked(read.items.assign(cluster=paper.cluster_of(read.items)))
@@ -262,14 +198,6 @@ def rows_to_ask(read: Read) -> "pd.DataFrame":
 def take(paper: str, items: "pd.DataFrame", limit: int | None) -> tuple["pd.DataFrame", str]:
     """The items of so many clusters, in their own order, and what to say where there are not so
     many.
-
-    Example:
-        >>> from katayori.papers import paper_ids
-        >>> items = get_paper(paper_ids()[0]).read("study", {})[0]
-        >>> len(items), len(take(paper_ids()[0], items, 2)[0])
-        (9450, 270)
-        >>> take(paper_ids()[0], items, 1_000)[1]
-        'limit 1,000: the set has 70 questions, all are taken'
     """
     if limit is None:
         return items, ""

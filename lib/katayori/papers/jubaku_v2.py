@@ -560,13 +560,7 @@ def neutral_chance(model: str, item: Mapping[str, Any]) -> float:
 
 
 def respond(request: Request) -> Response:
-    """The answer of the respondent that a request names.
-
-    Example:
-        >>> from katayori.papers.examples import request_to
-        >>> respond(request_to("sim-two-first", "jubaku_v2", "ju_1_ja")).text
-        'A'
-    """
+    """The answer of the respondent that a request names."""
     model, item = request.model, request.fields
     p = neutral_chance(model, item)
     drawn_for = item["item_id"] if model == "sim-two-fair" else item["case_id"]

@@ -575,13 +575,7 @@ def judge_chances(model: str, item: Mapping[str, Any], *call: object) -> dict[st
 
 
 def respond(request: Request) -> Response:
-    """The answer of the judge that a request names.
-
-    Example:
-        >>> from katayori.papers.examples import request_to
-        >>> respond(request_to("sim-judge-first", "logprob_judge", "lj_verdict")).text
-        'A'
-    """
+    """The answer of the judge that a request names."""
     if not request.body.get("logprobs"):  # the criteria, which no simulated judge reads
         return Response("ok", "・模範回答の要点を満たすこと", "stop")
     chances = judge_chances(

@@ -259,12 +259,7 @@ class Paper:
 
 
 def hash_of(text: object) -> bytes:
-    """sha256 of a name: an order that is the same on every machine and favours nobody.
-
-    Example:
-        >>> sorted(["q1", "q2", "q3"], key=hash_of)
-        ['q3', 'q2', 'q1']
-    """
+    """sha256 of a name: an order that is the same on every machine and favours nobody."""
     return hashlib.sha256(str(text).encode()).digest()
 
 
@@ -272,11 +267,6 @@ def in_turn(single: "pd.DataFrame", group: "pd.Series", place: "pd.Series") -> l
     """The clusters one of each group in turn, the groups in the order of `place`.
 
     So few clusters are spread over what there is.
-
-    Example:
-        >>> single = pd.DataFrame({"cluster": ["a1", "a2", "b1", "b2"]})
-        >>> in_turn(single, pd.Series(list("aabb")), pd.Series([0, 1, 0, 1]))
-        ['a1', 'b1', 'a2', 'b2']
     """
     turn = group.groupby(group).cumcount()
     placed = single.assign(turn=turn, place=place)
@@ -284,13 +274,7 @@ def in_turn(single: "pd.DataFrame", group: "pd.Series", place: "pd.Series") -> l
 
 
 def by_category(items: "pd.DataFrame") -> list[str]:
-    """The clusters by category in turn, each category in the order of `rank`.
-
-    Example:
-        >>> items = pd.DataFrame({"cluster": ["a1", "a2", "b1"], "category": ["a", "a", "b"]})
-        >>> by_category(items.assign(rank=[2, 1, 1]))
-        ['a2', 'b1', 'a1']
-    """
+    """The clusters by category in turn, each category in the order of `rank`."""
     single = items.drop_duplicates("cluster").sort_values("rank", kind="stable")
     group = single["category"]
     place = group.map({name: n for n, name in enumerate(items["category"].unique())})

@@ -133,16 +133,6 @@ def open_study(
     Raises:
         UnavailableError: items or recorded answers that are not here; a live run without a model.
         KatayoriError: what is wrong in a name or a file.
-
-    Example:
-        >>> from katayori import profiles
-        >>> from katayori.prompting.prompts import load_prompts
-        >>> from katayori.papers import get_paper, paper_ids
-        >>> paper = get_paper(paper_ids()[0])
-        >>> prompts = list(load_prompts(paper.id).values())[:1]
-        >>> study = open_study(paper.id, profiles.load("recorded"), prompts, Wanted(limit=2))
-        >>> study.kind, study.items[paper.cluster_column].nunique()
-        ('study', 2)
     """
     source = chosen["answers"]
     read = read_items(
@@ -243,19 +233,6 @@ def asked_with(
         rows: the items as they are asked; a model that was asked none of them is left out.
         models: only these; empty, any.
         variant: of the recordings.
-
-    Example:
-        >>> from dataclasses import replace
-        >>> from katayori.papers import get_paper, paper_ids
-        >>> from katayori.prompting.prompts import load_prompts
-        >>> from katayori.prompting.recordings import manifest
-        >>> shards = [shard for shard in manifest(paper_ids()[0]).values() if not shard["variant"]]
-        >>> prompt = load_prompts(paper_ids()[0])[shards[0]["prompt_id"]]
-        >>> rows = get_paper(paper_ids()[0]).read("study", {})[0]
-        >>> len(asked_with(prompt, rows)) > 0
-        True
-        >>> asked_with(replace(prompt, user="Another wording: " + prompt.user), rows)
-        ()
     """
     names = answers.recorded_for_each(rows, [prompt], {prompt.id: variant}, models)[0]
     shards = recordings.shards(prompt.paper, prompt.id, variant)

@@ -45,12 +45,7 @@ def manifest(paper: str) -> dict[str, Any]:
 
 
 def layers(variant: str) -> list[str]:
-    """The variants that one names.
-
-    Example:
-        >>> layers("study3+study2"), layers("")
-        (['study3', 'study2'], [''])
-    """
+    """The variants that one names."""
     return variant.split("+")
 
 

@@ -31,14 +31,7 @@ OF_PROBABILITIES = ("logprobs", "top_logprobs")
 
 
 def rows_of(requests: Iterable[Request], benchmark: Benchmark) -> Iterator[Row]:
-    """A row a request, in their order.
-
-    Example:
-        >>> from katayori.papers import examples
-        >>> benchmark = get_benchmark(examples.requests()[0].paper)
-        >>> [row["row"] for row in rows_of(examples.requests(2), benchmark)]
-        [0, 1]
-    """
+    """A row a request, in their order."""
     for number, request in enumerate(requests):
         settings = {name: value for name, value in request.body.items() if name != "messages"}
         yield {

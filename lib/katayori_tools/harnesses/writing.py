@@ -158,12 +158,6 @@ def settings_of(paper: str, requests: Sequence[Request]) -> dict[str, Any]:
     It sends a temperature of its own where none is named, so the server's usual one is named.
 
     Raises KatayoriError where requests differ, since one task has one set of settings.
-
-    Example:
-        >>> from katayori.papers import examples
-        >>> [request] = examples.requests(1)
-        >>> settings_of(request.paper, [request])["until"]
-        []
     """
     every = [
         {name: value for name, value in request.body.items() if name != "messages"}

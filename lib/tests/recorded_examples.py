@@ -1,4 +1,4 @@
-"""Small things of the first paper for the examples of the docstrings: recorded items and requests.
+"""Small things of the first paper for tests: recorded items and requests.
 
 The answers to them are recorded ones of a real model.
 """
@@ -16,49 +16,29 @@ from katayori.prompting.requests import Request, build
 if TYPE_CHECKING:
     import pandas as pd
 
-#: The paper that the examples are of.
+#: Their paper.
 PAPER = paper_ids()[0]
 
 
 def shard() -> dict[str, str]:
-    """The manifest's entry of the first whole shard of answers.
-
-    Example:
-        >>> shard()["variant"]
-        ''
-    """
+    """The manifest's entry of the first whole shard of answers."""
     entries = recordings.manifest(PAPER).values()
     return next(one for one in entries if not one["variant"] and recordings.complete(one))
 
 
 def items(size: int = 3) -> "pd.DataFrame":
-    """The first items that the shard answers, with the prompt's place `question` filled.
-
-    Example:
-        >>> len(items(2))
-        2
-    """
+    """The first items that the shard answers, with the prompt's place `question` filled."""
     frame = get_paper(PAPER).read("study", {})[0].head(size)
     return frame.rename(columns={"filled_template": "question"})
 
 
 def prompt() -> Prompt:
-    """The prompt that the shard was asked with.
-
-    Example:
-        >>> prompt().id == shard()["prompt_id"]
-        True
-    """
+    """The prompt that the shard was asked with."""
     return prompts.load_prompts(PAPER)[shard()["prompt_id"]]
 
 
 def requests(size: int = 3) -> list[Request]:
-    """The requests that the shard answers.
-
-    Example:
-        >>> [request.item_id for request in requests()] == list(items()["item_id"])
-        True
-    """
+    """The requests that the shard answers."""
     model = get_model(shard()["model"])[0]
     endpoint = recording_endpoint(PAPER, model, prompt().id)
     return build(_records(items(size)), prompt(), model, endpoint)
@@ -70,12 +50,7 @@ def _records(frame: "pd.DataFrame") -> list[dict[str, Any]]:
 
 
 def request_to(name: str, paper: str, prompt_id: str) -> Request:
-    """The request of a paper's first study item to a model, as a prompt asks it.
-
-    Example:
-        >>> request_to("sim-fair", PAPER, prompt().id).model
-        'sim-fair'
-    """
+    """The request of a paper's first study item to a model, as a prompt asks it."""
     rows = load(paper, "study", limit=1)
     asked = prompts.load_prompts(paper)[prompt_id]
     return build(_records(rows), asked, *get_model(name))[0]
