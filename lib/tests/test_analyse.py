@@ -11,7 +11,8 @@ import pandas as pd
 import pytest
 from bs4 import BeautifulSoup
 
-from katayori import measure
+from katayori.data.sample_logs import read_log
+from katayori.metrics import bbq, exchange, judges, pairs, shares
 from katayori_tools import analyses, cli, papers
 from katayori_tools.analyses import kinds, page as pages, paired, reading, rows as flat
 from katayori_tools.pages import POLICY
@@ -78,18 +79,18 @@ def test_a_planted_effect_is_found_and_noise_is_not(decisions):
 
 def test_decisions_have_the_numbers_of_the_library(decisions):
     rows = analysed(decisions)
-    frame = measure.read_log(decisions)
+    frame = read_log(decisions)
     frame["yes"] = frame["text"].map({"Answer: yes": 1, "Answer: no": 0})
     names = {"value": "yes", "cluster": "question"}
-    ours = measure.exchange_test(frame, **names, level="gender", row="age").set_index("test")
+    ours = exchange.exchange_test(frame, **names, level="gender", row="age").set_index("test")
     holm = 2 * ours.loc["any_effect", "p"]
     assert one(rows, "any_effect", "gender")["value"] == ours.loc["any_effect", "value"]
     assert one(rows, "any_effect", "gender")["p_holm"] == pytest.approx(holm)
-    gaps = measure.level_gaps(frame, **names, level="gender", row="age").set_index("level")
+    gaps = exchange.level_gaps(frame, **names, level="gender", row="age").set_index("level")
     gap = one(rows, "gap", "gender woman")
     columns = ["value", "ci_low", "ci_high", "n", "n_invalid", "clusters"]
     assert gap[columns].tolist() == pytest.approx(gaps.loc["woman", columns].tolist())
-    share = measure.share(frame, **names, by="gender").set_index("gender").loc["man"]
+    share = shares.share(frame, **names, by="gender").set_index("gender").loc["man"]
     valid, asked = (
         one(rows, "response_ratio", "gender man"),
         one(rows, "response_ratio_all", "r man"),
@@ -129,12 +130,12 @@ def test_two_models_are_compared_on_the_same_items(folder):
     second = table.assign(model="careful", yes=(rng.random(len(table)) < 0.4).astype(int))
     pd.concat([first, second]).to_csv(folder / "two.csv", index=False)
     rows = analysed(folder / "two.csv")
-    ours = measure.mcnemar(first["yes"], second["yes"]).iloc[0]
+    ours = pairs.mcnemar(first["yes"], second["yes"]).iloc[0]
     exact = one(rows, "yes, paired exact", "pair=eager - careful")
     assert exact[["value", "p", "ci_low"]].tolist() == pytest.approx(
         ours[["value", "p", "ci_low"]].tolist()
     )
-    grouped = measure.mcnemar(first["yes"], second["yes"], cluster=first["question"]).iloc[0]
+    grouped = pairs.mcnemar(first["yes"], second["yes"], cluster=first["question"]).iloc[0]
     clustered = one(rows, "yes, paired clustered")
     assert clustered["p"] == pytest.approx(grouped["p_cluster"]) and clustered["p"] < 0.01
     assert clustered["clusters"] == 20
@@ -184,10 +185,10 @@ def test_scores_are_those_of_the_library(folder):
     rows = analysed(folder / "some.csv")
     table["answer"] = table["answer"].map({"A": "0", "B": "1", "C": "2"})
     names = {"answer": "answer", "option": "role", "label": "label", "context": "context_condition"}
-    frame = measure.with_role(table, **names)
+    frame = bbq.with_role(table, **names)
     columns = ["value", "n", "n_invalid", "clusters", "ci_low", "ci_high"]
     scored = {"context": "case", "right": "right", "side": "side", "cluster": "template_id"}
-    ours = measure.scores(frame, **scored).set_index(["unreadable", "measure"])
+    ours = bbq.scores(frame, **scored).set_index(["unreadable", "measure"])
     for name in ("acc_amb", "acc_dis", "diff_amb", "diff_dis"):
         assert one(rows, name)[columns].tolist() == pytest.approx(
             ours.loc[("left out", name), columns].tolist()
@@ -436,7 +437,7 @@ def test_a_judge_has_the_numbers_of_the_library(folder):
     same = first.where(first == second, "tie").where(first.notna() & second.notna())
     frame = same.astype(object).where(same.notna(), None).rename("judge").reset_index()
     named = {"judge": "judge", "people": "annotator_anna", "cluster": "question_id"}
-    ours = measure.concordance(frame, **named).iloc[0]
+    ours = judges.concordance(frame, **named).iloc[0]
     theirs = one(rows, "concordance", "both_orders")
     columns = ["value", "n", "n_invalid", "clusters", "ci_low", "ci_high"]
     assert theirs[columns].tolist() == pytest.approx(ours[columns].tolist())

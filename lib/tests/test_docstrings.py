@@ -1,4 +1,4 @@
-"""Public functions of metrics and measure show an example; every example runs."""
+"""Public functions of metrics show an example; every example runs."""
 
 import ast
 import doctest
@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 LIB = Path(__file__).resolve().parents[1]
-ROOMS = tuple(LIB / "katayori" / room for room in ("metrics", "measure", "papers"))
+ROOMS = tuple(LIB / "katayori" / room for room in ("metrics", "papers"))
 FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 
 
@@ -100,7 +100,3 @@ def without_example(room):
 
 def test_every_public_function_of_metrics_shows_an_example():
     assert without_example("metrics") == WITHOUT
-
-
-def test_every_public_function_of_measure_shows_an_example():
-    assert without_example("measure") == {}

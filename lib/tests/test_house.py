@@ -16,8 +16,6 @@ MAY_KNOW = {
     "data": set(),
     "prompting": {"data"},
     "metrics": set(),
-    # What a user calls with a frame of their own.
-    "measure": {"data", "metrics"},
     # A claim is judged by scores, and by the same scores of what chance alone would have made.
     "papers": {"data", "prompting", "metrics"},
     "report": {"data", "metrics", "papers"},

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from katayori import measure
+from katayori.metrics import exchange, shares
 from katayori.prompting.parsing import parse_yes_no
 from katayori_tools.analyses import paired
 from katayori_tools.analyses.kinds import Kind, Read, Section, Shown, lacking
@@ -171,7 +171,7 @@ def sections(read_log: Read) -> list[Section]:
 def _ratios(frame: pd.DataFrame, names: list[str], name: str) -> pd.DataFrame:
     parts = []
     for factor in names:
-        table = measure.share(frame, value="value", by=["model", factor], cluster="cluster")
+        table = shares.share(frame, value="value", by=["model", factor], cluster="cluster")
         level = factor.removeprefix("factor ") + " " + table[factor].astype(str)
         parts.append(flat_rows(table.assign(measure=name, level=level), ["model", "level"]))
     return together(parts)
@@ -189,7 +189,7 @@ def _with_row(frame: pd.DataFrame, names: list[str], factor: str) -> pd.DataFram
 def _gaps(frame: pd.DataFrame, names: list[str]) -> pd.DataFrame:
     parts = []
     for factor in names:
-        table = measure.level_gaps(_with_row(frame, names, factor), **COLUMNS, by="model")
+        table = exchange.level_gaps(_with_row(frame, names, factor), **COLUMNS, by="model")
         level = factor.removeprefix("factor ") + " " + table["level"].astype(str)
         parts.append(
             flat_rows(table.assign(measure="gap", level=level, line=level), ["model", "level"])
@@ -200,7 +200,7 @@ def _gaps(frame: pd.DataFrame, names: list[str]) -> pd.DataFrame:
 def _tests(frame: pd.DataFrame, names: list[str]) -> pd.DataFrame:
     """Both exchange tests of every model and factor, p adjusted over a model's factors."""
     parts = [
-        measure.exchange_test(_with_row(frame, names, factor), **COLUMNS, by="model").assign(
+        exchange.exchange_test(_with_row(frame, names, factor), **COLUMNS, by="model").assign(
             factor=factor.removeprefix("factor ")
         )
         for factor in names

@@ -2,8 +2,7 @@
 
 import pandas as pd
 
-from katayori import measure
-from katayori.metrics import bbq
+from katayori.metrics import bbq, shares
 from katayori.prompting.parsing import parse_option
 from katayori_tools.analyses.rows import together
 from katayori_tools.harnesses.benchmarks import Benchmark, named
@@ -28,7 +27,7 @@ def measured(frame: pd.DataFrame) -> pd.DataFrame:
     meant = meant.assign(context=meant["case"], cluster=families, right=meant["right"].fillna(0.0))
     meant = meant.assign(abstains=(meant["role"] == "unknown").astype(float))
     clear = meant[meant["contexts"] == "clear"]
-    unknown = measure.share(clear, value="abstains", kind="share", by="model", cluster="cluster")
+    unknown = shares.share(clear, value="abstains", kind="share", by="model", cluster="cluster")
     unknown = analyse.held_back(unknown.assign(measure="unknown_dis"), meant)
     scores = together([analyse.of_letters(meant), unknown])
     return named(scores, scores["measure"])

@@ -6,10 +6,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from katayori import measure
 from katayori.errors import KatayoriError
 from katayori.frames import cells
-from katayori.metrics import judges
+from katayori.metrics import judges, shares
 from katayori.metrics.share_intervals import share_interval
 from katayori.prompting.letters import LETTERS, parse_verdict
 from katayori_tools.analyses import paired
@@ -205,7 +204,7 @@ def _concordance(settled: pd.DataFrame, people: list[str], models: list[str]) ->
         ("concordance", settled),
         ("concordance_valid", settled[settled["verdict"].notna()]),
     ):
-        table = measure.concordance(
+        table = judges.concordance(
             rows, judge="verdict", people=people, cluster="cluster", by=["model", "method"]
         )
         line = f"{name}, " + table["method"]
@@ -255,7 +254,7 @@ def _first_share(both: pd.DataFrame) -> pd.DataFrame:
 def _slot_lean(both: pd.DataFrame) -> pd.DataFrame:
     """The mean lean to the first position; n counts all comparisons."""
     leaning = both.assign(lean=both["lean"].astype(float))
-    table = measure.share(leaning, value="lean", kind="mean", by="model", cluster="cluster")
+    table = shares.share(leaning, value="lean", kind="mean", by="model", cluster="cluster")
     status = table["status"].replace("no_valid_answer", "no_probabilities")
     return flat_rows(
         table.assign(measure="slot_lean", n=table["n"] + table["n_invalid"], status=status)

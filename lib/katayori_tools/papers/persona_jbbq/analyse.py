@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from katayori import measure
 from katayori.data import multiple_choice
 from katayori.errors import KatayoriError
 from katayori.frames import GIVEN, cells
+from katayori.metrics import bbq, position, shares
 from katayori.metrics.bbq import MEASURES, SIDES, SPELLINGS
 from katayori.metrics.dialects import dialects
 from katayori.metrics.position_free import highest
@@ -443,14 +443,14 @@ def of_letters(cell: pd.DataFrame) -> pd.DataFrame:
 def unreadable(cell: pd.DataFrame) -> pd.DataFrame:
     """The share of one model's answers that cannot be read, as a row of `of_letters`."""
     invalid = cell.assign(invalid=~cell["valid"])
-    rate = measure.share(invalid, value="invalid", kind="share", by="model", cluster="cluster")
+    rate = shares.share(invalid, value="invalid", kind="share", by="model", cluster="cluster")
     return rate.assign(measure="ooc_rate", n_invalid=invalid["invalid"].sum())
 
 
 def _scores(cell: pd.DataFrame, **more: Any) -> pd.DataFrame:
     """`bbq.scores` of one model's readable answers, without what a verdict needs."""
     names = {"context": "context", "right": "right", "side": "side", "cluster": "cluster"}
-    table = measure.scores(cell, **names, by="model", **more)
+    table = bbq.scores(cell, **names, by="model", **more)
     return table.loc[table["unreadable"] == READ, ["model", "measure", *GIVEN]]
 
 
@@ -468,8 +468,8 @@ def _s_dis(cell: pd.DataFrame, table: pd.DataFrame) -> pd.DataFrame:
     clear = cell[cell["context"].isin(ROLE_NAMES[:2])]
     named = clear[clear["side"] != 0]
     if named["side"].notna().any():
-        shares = measure.share(named, value="side", kind="mean", by="model", cluster="cluster")
-        return shares.assign(measure="s_dis")
+        mean = shares.share(named, value="side", kind="mean", by="model", cluster="cluster")
+        return mean.assign(measure="s_dis")
     row = table[table["measure"] == "diff_dis"].assign(measure="s_dis")
     return _without_value(row, "no_person_chosen") if clear["valid"].any() else row
 
@@ -525,7 +525,7 @@ def _readings(asked: pd.DataFrame, frame: pd.DataFrame) -> pd.DataFrame:
     own = frame[frame["model"] == asked["model"].iloc[0]]
     parts = [held_back(_lean(asked, "letter", "side"), own)]
     names = {"answer": "answer", "option": "role", "p": "p"}
-    calibrated = measure.calibrated(asked, **names, cluster="cluster")
+    calibrated = position.calibrated(asked, **names, cluster="cluster")
     for name, read in (("probability", _likeliest_options(asked)), ("calibrated", calibrated)):
         parts += [_lean(read, name, "side"), _lean(read, name, "p_side")]
     return together(parts)
@@ -534,8 +534,8 @@ def _readings(asked: pd.DataFrame, frame: pd.DataFrame) -> pd.DataFrame:
 def _likeliest_options(asked: pd.DataFrame) -> pd.DataFrame:
     """The answers by the highest probability, in the shape of `position.calibrated`."""
     places = [str(name).removeprefix("p_") for name in asked if str(name).startswith("p_")]
-    shares = asked[[f"p_{place}" for place in places]]
-    known = shares.where((shares > 0).all(axis=1))
+    p = asked[[f"p_{place}" for place in places]]
+    known = p.where((p > 0).all(axis=1))
     answer = highest(np.log(known.to_numpy(float)), places)
     chosen = pd.Series(answer, asked.index, dtype=object)
     whole = known.notna().all(axis=1)
@@ -550,7 +550,7 @@ def _lean(read: pd.DataFrame, reading: str, side: str) -> pd.DataFrame:
     # What is right in an ambiguous context; Diff-bias does not look at it.
     label = (roles.to_numpy(object) == "unknown").argmax(axis=1)
     names = {"answer": "answer", "option": "role", "label": "label", "context": "context", "p": "p"}
-    meant = measure.with_role(read.assign(label=label), **names)
+    meant = bbq.with_role(read.assign(label=label), **names)
     reason = "" if reading == "letter" else "read_status"
     table = _scores(meant.assign(side=meant[side]), measures=["diff_amb"], reason=reason)
     return table.assign(reading=reading, score="soft" if side == "p_side" else "decision")

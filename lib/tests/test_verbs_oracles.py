@@ -1,4 +1,4 @@
-"""Numbers of `katayori.measure` against other programs, published examples and simulation."""
+"""Numbers of verbs against other programs, published examples and simulation."""
 
 import itertools
 
@@ -11,8 +11,8 @@ from statsmodels.api import OLS, add_constant
 from statsmodels.stats.inter_rater import aggregate_raters, fleiss_kappa as their_fleiss
 from statsmodels.stats.proportion import confint_proportions_2indep, proportion_confint
 
-from katayori import measure
 from katayori.errors import KatayoriError
+from katayori.metrics import agreement, kappas, pairs, shares
 from katayori.metrics.agreement import SCALES
 from katayori.metrics.nominal_alpha import category_counts, nominal_alpha
 from katayori.metrics.proportions import newcombe_paired_interval, wilson
@@ -35,7 +35,7 @@ PUBLISHED = [
 
 @pytest.mark.parametrize(("counts", "ends"), PUBLISHED)
 def test_newcombe_gives_the_published_intervals(counts, ends):
-    row = measure.newcombe(*counts).iloc[0]
+    row = pairs.newcombe(*counts).iloc[0]
     assert (row["ci_low"], row["ci_high"]) == pytest.approx(ends, abs=6e-5)
     theirs = confint_proportions_2indep(*counts, method="newcomb", compare="diff")
     assert (row["ci_low"], row["ci_high"]) == pytest.approx(theirs, abs=1e-12)
@@ -43,10 +43,10 @@ def test_newcombe_gives_the_published_intervals(counts, ends):
 
 
 def test_newcombe_without_answers_and_with_impossible_counts():
-    row = measure.newcombe(0, 0, 3, 10).iloc[0]
+    row = pairs.newcombe(0, 0, 3, 10).iloc[0]
     assert np.isnan(row["value"]) and row["status"] == "no_valid_answer"
     with pytest.raises(KatayoriError, match="11 hits of 10 answers"):
-        measure.newcombe(11, 10, 0, 10)
+        pairs.newcombe(11, 10, 0, 10)
 
 
 @pytest.mark.parametrize(("hits", "n"), [(0, 10), (3, 10), (10, 10), (170, 200)])
@@ -84,7 +84,7 @@ def test_newcombe_for_pairs_covers(correlated):
 def test_mcnemar_is_that_of_other_programs(seed):
     rng = np.random.default_rng(seed)
     first, second = rng.random(60) < 0.7, rng.random(60) < 0.5
-    row = measure.mcnemar(first, second).iloc[0]
+    row = pairs.mcnemar(first, second).iloc[0]
     b, c = int((first & ~second).sum()), int((second & ~first).sum())
     assert (row["only_first"], row["only_second"]) == (b, c)
     assert row["p"] == pytest.approx(stats.binomtest(b, b + c).pvalue)
@@ -104,7 +104,7 @@ def test_mcnemar_by_clusters_is_a_paired_t_interval():
     rng = np.random.default_rng(1)
     first, second = rng.integers(0, 2, 60), rng.integers(0, 2, 60)
     cluster = np.repeat(np.arange(12), 5)
-    row = measure.mcnemar(first, second, cluster=cluster).iloc[0]
+    row = pairs.mcnemar(first, second, cluster=cluster).iloc[0]
     gains = (first - second).reshape(12, 5).mean(axis=1)
     ends = stats.ttest_1samp(gains, 0).confidence_interval()
     assert (row["ci_low"], row["ci_high"]) == pytest.approx((ends.low, ends.high))
@@ -116,10 +116,10 @@ def test_mcnemar_by_clusters_is_a_paired_t_interval():
 
 
 def test_mcnemar_says_what_cannot_be_told():
-    same = measure.mcnemar([1, 0, 1, 1], [1, 0, 1, 1]).iloc[0]
+    same = pairs.mcnemar([1, 0, 1, 1], [1, 0, 1, 1]).iloc[0]
     assert same["status"] == "no_difference" and np.isnan(same["p"]) and same["value"] == 0
     assert same["ci_low"] < 0 < same["ci_high"]
-    nothing = measure.mcnemar([1, None], [None, 0]).iloc[0]
+    nothing = pairs.mcnemar([1, None], [None, 0]).iloc[0]
     assert nothing["status"] == "no_valid_answer" and nothing["n_invalid"] == 2
 
 
@@ -139,7 +139,7 @@ def clustered(rng, clusters, per, shares, spread):
 
 def test_a_balanced_difference_is_the_paired_t_interval():
     frame = clustered(np.random.default_rng(0), 12, 4, (0.7, 0.5), 0.5)
-    row = measure.difference(frame, value="value", group="group").iloc[0]
+    row = shares.difference(frame, value="value", group="group").iloc[0]
     means = frame.pivot_table(index="question", columns="group", values="value")
     theirs = stats.ttest_rel(means["a"], means["b"]).confidence_interval()
     assert (row["ci_low"], row["ci_high"]) == pytest.approx((theirs.low, theirs.high))
@@ -152,7 +152,7 @@ def test_an_unbalanced_difference_has_the_cluster_robust_error(nested):
     frame = clustered(rng, 16, 5, (0.7, 0.5), 0.8).sample(frac=0.6, random_state=1)
     if nested:
         frame["group"] = np.where(frame["question"] % 2 == 0, "a", "b")
-    row = measure.difference(frame, value="value", group="group", between=("a", "b")).iloc[0]
+    row = shares.difference(frame, value="value", group="group", between=("a", "b")).iloc[0]
     x = add_constant((frame["group"] == "a").astype(float))
     fit = OLS(frame["value"], x).fit(
         cov_type="cluster", cov_kwds={"groups": frame["question"], "use_correction": False}
@@ -174,7 +174,7 @@ def test_the_difference_covers(clusters):
     covered = []
     for _ in range(400):
         frame = clustered(rng, clusters, 4, shares, spread)
-        row = measure.difference(frame, value="value", group="group").iloc[0]
+        row = shares.difference(frame, value="value", group="group").iloc[0]
         if row["status"] == "ok":
             covered.append(row["ci_low"] <= truth[0] - truth[1] <= row["ci_high"])
     assert len(covered) > 380
@@ -184,7 +184,7 @@ def test_the_difference_covers(clusters):
 def test_a_share_is_that_of_the_intervals_that_hold_at_the_edge():
     frame = clustered(np.random.default_rng(2), 10, 3, (0.6, 0.6), 0.7)
     frame.loc[::7, "value"] = np.nan
-    row = measure.share(frame, value="value").iloc[0]
+    row = shares.share(frame, value="value").iloc[0]
     valid = frame.dropna()
     sums = valid.groupby("question")["value"].agg(["sum", "size"])
     wanted = share_interval(sums["sum"].tolist(), sums["size"].tolist())
@@ -195,13 +195,13 @@ def test_a_share_is_that_of_the_intervals_that_hold_at_the_edge():
 
 def test_the_kind_of_a_mean_is_what_its_values_are():
     frame = pd.DataFrame({"p": [0.2, 0.4, 0.3, 0.6, 0.5, 0.4], "question": range(6)})
-    assert measure.share(frame, value="p")["measure"].tolist() == ["probability"]
-    assert measure.share(frame.assign(p=range(6)), value="p")["measure"].tolist() == ["mean"]
+    assert shares.share(frame, value="p")["measure"].tolist() == ["probability"]
+    assert shares.share(frame.assign(p=range(6)), value="p")["measure"].tolist() == ["mean"]
     low = frame.assign(p=[0.01, 0.02, 0.03, 0.01, 0.02, 0.01])
-    near = measure.share(low, value="p").iloc[0]
+    near = shares.share(low, value="p").iloc[0]
     assert near["status"] == "edge" and np.isnan(near["ci_low"])
     with pytest.raises(KatayoriError, match="holds 2, which is no probability"):
-        measure.share(frame.assign(p=[0, 1, 2, 0, 0, 0]), value="p", kind="probability")
+        shares.share(frame.assign(p=[0, 1, 2, 0, 0, 0]), value="p", kind="probability")
 
 
 # -- agreement -------------------------------------------------------------------------------------
@@ -215,13 +215,13 @@ def test_alpha_is_that_of_the_krippendorff_package(seed, categories):
     table = np.where(rng.random((40, 4)) < 0.15, np.nan, table)
     for scale in SCALES:
         theirs = krippendorff.alpha(reliability_data=table.T, level_of_measurement=scale)
-        row = measure.alpha(table, scale=scale).iloc[0]
+        row = agreement.alpha(table, scale=scale).iloc[0]
         assert row["value"] == pytest.approx(theirs, abs=1e-12)
         assert row["n_invalid"] == np.isnan(table).sum()
         assert row["ci_low"] < row["value"] < row["ci_high"]
     words = pd.DataFrame(table).map(lambda code: None if np.isnan(code) else f"word {code:g}")
-    named = measure.alpha(words, scale="nominal").iloc[0]
-    nominal = measure.alpha(table, scale="nominal").iloc[0]
+    named = agreement.alpha(words, scale="nominal").iloc[0]
+    nominal = agreement.alpha(table, scale="nominal").iloc[0]
     assert named["value"] == pytest.approx(nominal["value"], abs=1e-12)
     assert named["ci_low"] == pytest.approx(nominal["ci_low"], abs=1e-12)
 
@@ -235,7 +235,7 @@ def test_the_interval_of_nominal_alpha_is_the_jackknife_by_definition():
     without = [np.log(1 - nominal_alpha(counts[cluster != one])) for one in range(10)]
     pseudo = 10 * z - 9 * np.array(without)
     half = stats.t.ppf(0.975, 9) * pseudo.std(ddof=1) / np.sqrt(10)
-    row = measure.alpha(codes, scale="nominal", cluster=cluster).iloc[0]
+    row = agreement.alpha(codes, scale="nominal", cluster=cluster).iloc[0]
     assert row["ci_low"] == pytest.approx(1 - np.exp(z + half))
     assert row["ci_high"] == pytest.approx(1 - np.exp(z - half)) and row["clusters"] == 10
 
@@ -252,20 +252,21 @@ def test_nominal_alpha_covers():
     truth = nominal_alpha(category_counts(study(60_000), 3))
     covered = []
     for _ in range(400):
-        row = measure.alpha(study(20), scale="nominal", cluster=np.repeat(np.arange(20), 3)).iloc[0]
+        own = np.repeat(np.arange(20), 3)
+        row = agreement.alpha(study(20), scale="nominal", cluster=own).iloc[0]
         covered.append(row["ci_low"] <= truth <= row["ci_high"])
     assert np.mean(covered) >= 0.93 - 2 * np.sqrt(0.05 * 0.95 / 400)
 
 
 def test_alpha_says_what_cannot_be_told():
-    assert measure.alpha([[1, 1], [1, 1]])["status"].tolist() == ["constant"]
-    lone = measure.alpha([["a", None], [None, "b"]], scale="nominal")
+    assert agreement.alpha([[1, 1], [1, 1]])["status"].tolist() == ["constant"]
+    lone = agreement.alpha([["a", None], [None, "b"]], scale="nominal")
     assert lone["status"].tolist() == ["no_pairable"]
-    assert measure.alpha([["a"] * 2] * 3, scale="nominal")["status"].tolist() == ["constant"]
+    assert agreement.alpha([["a"] * 2] * 3, scale="nominal")["status"].tolist() == ["constant"]
     rare = [["no"] * 3] * 30 + [["yes", "no", "no"]]
-    row = measure.alpha(rare, scale="nominal").iloc[0]
+    row = agreement.alpha(rare, scale="nominal").iloc[0]
     assert row["status"] == "near_constant" and np.isnan(row["ci_low"]) and row["value"] < 0.1
-    few = measure.alpha([[1, 2], [4, 5], [9, 3]]).iloc[0]
+    few = agreement.alpha([[1, 2], [4, 5], [9, 3]]).iloc[0]
     assert few["status"] == "few_clusters" and np.isfinite(few["value"])
 
 
@@ -277,13 +278,13 @@ COUNTS = [
 
 
 def test_fleiss_kappa_of_a_known_example_and_of_statsmodels():
-    row = measure.fleiss_kappa(COUNTS, counts=True).iloc[0]
+    row = kappas.fleiss_kappa(COUNTS, counts=True).iloc[0]
     assert row["value"] == pytest.approx(0.20993, abs=5e-6)
     assert row["n"] == 10 and row["clusters"] == 10 and row["status"] == "ok"
     rng = np.random.default_rng(0)
     labels = rng.choice(["cat", "dog", "bird"], (30, 4), p=[0.6, 0.3, 0.1])
     theirs = their_fleiss(aggregate_raters(labels)[0])
-    assert measure.fleiss_kappa(labels)["value"].iloc[0] == pytest.approx(theirs, abs=1e-12)
+    assert kappas.fleiss_kappa(labels)["value"].iloc[0] == pytest.approx(theirs, abs=1e-12)
 
 
 @pytest.mark.parametrize("labels", [[1, 2, 3], ["a", "b", "c"], [True, False, "neither"]])
@@ -293,7 +294,7 @@ def test_cohen_kappa_by_hand_for_labels_of_any_kind(labels):
     second = np.where(rng.random(50) < 0.5, first, second)
     agree = (first == second).mean()
     chance = sum((first == one).mean() * (second == one).mean() for one in range(3))
-    row = measure.cohen_kappa([labels[one] for one in first], [labels[one] for one in second]).iloc[
+    row = kappas.cohen_kappa([labels[one] for one in first], [labels[one] for one in second]).iloc[
         0
     ]
     assert row["value"] == pytest.approx((agree - chance) / (1 - chance))
@@ -301,6 +302,6 @@ def test_cohen_kappa_by_hand_for_labels_of_any_kind(labels):
 
 
 def test_a_kappa_leaves_out_units_that_lack_a_label_and_counts_them():
-    row = measure.cohen_kappa(["a", "b", None, "a"], ["a", "b", "b", "b"]).iloc[0]
+    row = kappas.cohen_kappa(["a", "b", None, "a"], ["a", "b", "b", "b"]).iloc[0]
     assert (row["n"], row["n_invalid"], row["clusters"]) == (3, 1, 3)
-    assert measure.fleiss_kappa([["a", "a"]] * 6)["status"].tolist() == ["constant"]
+    assert kappas.fleiss_kappa([["a", "a"]] * 6)["status"].tolist() == ["constant"]

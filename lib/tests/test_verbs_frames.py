@@ -1,18 +1,15 @@
-"""`katayori.measure`: what it takes, what it gives back, and what it says of a wrong frame."""
+"""Verbs on a frame of one's own: what they take, give back, and say of a wrong frame."""
 
 import re
-import subprocess
-import sys
 
 import numpy as np
 import pandas as pd
 import pytest
 from statsmodels.formula.api import logit
 
-from katayori import measure
 from katayori.errors import KatayoriError
 from katayori.frames import GIVEN, not_asked, reason_of
-from katayori.metrics import agreement, bbq, exchange, position, words
+from katayori.metrics import agreement, bbq, exchange, interactions, judges, kappas, pairs, shares
 from katayori.metrics.logistic import likelihood_ratio, mixed_logit
 
 BIAS = pd.DataFrame({"side": [1, 0, -1] * 8, "right": [0, 1, 1, 0] * 6})
@@ -26,7 +23,7 @@ PROFILES = pd.DataFrame(np.random.default_rng(1).integers(0, 2, (240, 3)))
 PROFILES = PROFILES.set_axis(["old", "woman", "correct"], axis=1)
 PROFILES["question"] = np.arange(240) // 12
 
-#: Of each measure what is given beside the frame.
+#: Of each verb what is given beside the frame.
 GIVEN_TOO = {
     "exchange_test": ((), {"value": "value", "level": "level", "draws": 19}),
     "level_gaps": ((), {"value": "value", "level": "level"}),
@@ -34,11 +31,18 @@ GIVEN_TOO = {
     "interactions": ((["old", "woman"],), {"value": "correct"}),
     "scores": ((), {"context": "context", "right": "right", "side": "side"}),
 }
+VERBS = {
+    "exchange_test": exchange.exchange_test,
+    "level_gaps": exchange.level_gaps,
+    "concordance": judges.concordance,
+    "interactions": interactions.interactions,
+    "scores": bbq.scores,
+}
 
 
 def call(name, frame, **more):
     beside, named = GIVEN_TOO[name]
-    return getattr(measure, name)(frame, *beside, **named | more)
+    return VERBS[name](frame, *beside, **named | more)
 
 
 FRAMES = {
@@ -48,7 +52,7 @@ FRAMES = {
     "interactions": PROFILES,
     "scores": BIAS,
 }
-#: A column that each measure needs and that a keyword names.
+#: A column that each verb needs and that a keyword names.
 NEEDED = {
     "exchange_test": "value",
     "level_gaps": "level",
@@ -88,7 +92,7 @@ def test_the_index_of_a_frame_does_not_matter(name):
 def test_an_index_may_be_there_twice(name):
     more = {"value": "value"} | ({"group": "level"} if name == "difference" else {})
     twice = YES.set_index(pd.Index(np.arange(len(YES)) // 2))
-    verb = getattr(measure, name)
+    verb = getattr(shares, name)
     pd.testing.assert_frame_equal(verb(twice, **more), verb(YES, **more))
 
 
@@ -151,26 +155,6 @@ def test_a_value_that_a_column_must_not_hold_is_shown():
         call("level_gaps", YES.assign(value="yes"))
     with pytest.raises(KatayoriError, match=r"column 'question' is missing in 1 of 2 rows"):
         call("scores", BIAS.head(2).assign(question=["a", None]))
-
-
-def test_asking_for_the_room_loads_nothing_heavy():
-    code = "import sys; from katayori import measure; measure.__all__;"
-    code += "print([name for name in ('pandas', 'numpy', 'scipy') if name in sys.modules])"
-    seen = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert seen.stdout.strip() == "[]"
-
-
-def test_every_name_of_the_room_is_a_function_and_others_are_named():
-    assert [name for name in measure.__all__ if not callable(getattr(measure, name))] == []
-    assert sorted(measure.__all__) == dir(measure)
-    assert measure.alpha is agreement.alpha and measure.exchange_test is exchange.exchange_test
-    assert measure.scores is bbq.scores and measure.with_role is bbq.with_role
-    assert measure.calibrated is position.calibrated and measure.permuted is position.permuted
-    assert measure.contrast is words.contrast
-    with pytest.raises(
-        AttributeError, match="has no 'beta'; it has alpha, calibrated, cohen_kappa"
-    ):
-        measure.beta  # noqa: B018  (asking for it is what is tested)
 
 
 # -- the same numbers as the notebooks -------------------------------------------------------------
@@ -238,7 +222,7 @@ def test_interactions_are_those_of_plain_logits_where_clusters_do_not_differ():
     frame = crossed()
     frame["right"] = np.random.default_rng(1).permutation(np.repeat([0.0, 1.0], 300))
     named = {"value": "right", "cluster": "family"}
-    table = measure.interactions(frame, ["old", "grade"], **named)
+    table = interactions.interactions(frame, ["old", "grade"], **named)
     small, large = (logit(f"right ~ old {sign} C(grade)", frame).fit(disp=0) for sign in ("+", "*"))
     test = table.iloc[0]
     assert (test["kind"], test["df"], test["status"]) == ("test", 2, "ok")
@@ -255,9 +239,13 @@ def test_levels_coded_by_two_numbers_are_levels():
     frame = frame[frame["grade"] < 3]
     words = frame.assign(grade=frame["grade"].map({1: "1", 2: "2"}))
     named = {"value": "right", "cluster": "family"}
-    coded = measure.interactions(frame, ["old", "grade"], **named)
-    pd.testing.assert_frame_equal(coded, measure.interactions(words, ["old", "grade"], **named))
-    zero = measure.interactions(frame.assign(grade=frame["grade"] - 1), ["old", "grade"], **named)
+    coded = interactions.interactions(frame, ["old", "grade"], **named)
+    pd.testing.assert_frame_equal(
+        coded, interactions.interactions(words, ["old", "grade"], **named)
+    )
+    zero = interactions.interactions(
+        frame.assign(grade=frame["grade"] - 1), ["old", "grade"], **named
+    )
     values = [table.set_index("measure")["value"] for table in (coded, zero)]
     renamed = values[0].rename(lambda name: name.replace("[2]", ""))
     assert not renamed.index.equals(values[0].index)
@@ -268,19 +256,19 @@ def test_interactions_take_nodes():
     """Oracle: the two fits of `mixed_logit` with so many nodes, which differ from Laplace's."""
     frame = crossed(sd=2.0, n=100)
     named = {"value": "right", "cluster": "family"}
-    fine = measure.interactions(frame, ["old", "grade"], nodes=15, **named).iloc[0]
+    fine = interactions.interactions(frame, ["old", "grade"], nodes=15, **named).iloc[0]
     fits = [
         mixed_logit(frame, f"right ~ old {sign} C(grade)", "family", nodes=15)
         for sign in ("+", "*")
     ]
     assert fine["value"] == pytest.approx(likelihood_ratio(*fits)["lr"], abs=1e-6)
-    rough = measure.interactions(frame, ["old", "grade"], **named).iloc[0]
+    rough = interactions.interactions(frame, ["old", "grade"], **named).iloc[0]
     assert abs(fine["value"] - rough["value"]) > 1e-3
 
 
 def test_interactions_of_levels_and_with_few_clusters():
     frame = PROFILES.assign(age=np.where(PROFILES["old"] == 1, "old", "young"))
-    named = measure.interactions(frame, ["age", "woman"], value="correct").set_index("measure")
+    named = interactions.interactions(frame, ["age", "woman"], value="correct").set_index("measure")
     plain = call("interactions", PROFILES).set_index("measure")
     assert named.loc["age[young]:woman", "value"] == pytest.approx(
         -plain.loc["old:woman", "value"], abs=1e-6
@@ -288,7 +276,7 @@ def test_interactions_of_levels_and_with_few_clusters():
     few = call("interactions", PROFILES.assign(question=PROFILES["question"] % 4))
     assert set(few["status"]) == {"few_clusters"} and few[["p", "ci_low"]].isna().all(axis=None)
     with pytest.raises(KatayoriError, match="name two or more columns"):
-        measure.interactions(PROFILES, ["old"], value="correct")
+        interactions.interactions(PROFILES, ["old"], value="correct")
 
 
 # -- tables and pairs ------------------------------------------------------------------------------
@@ -296,42 +284,42 @@ def test_interactions_of_levels_and_with_few_clusters():
 
 def test_tables_may_be_frames_arrays_or_lists():
     rows = [[1, 2, 3], [2, 2, 3], [3, 3, 3], [1, 1, None], [2, 3, 2], [1, 3, 1]]
-    whole = measure.alpha(rows)
-    pd.testing.assert_frame_equal(measure.alpha(np.array(rows, float)), whole)
-    pd.testing.assert_frame_equal(measure.alpha(pd.DataFrame(rows)), whole)
+    whole = agreement.alpha(rows)
+    pd.testing.assert_frame_equal(agreement.alpha(np.array(rows, float)), whole)
+    pd.testing.assert_frame_equal(agreement.alpha(pd.DataFrame(rows)), whole)
     named = pd.DataFrame(rows, columns=["a", "a", "b"]).assign(unit=range(6))
-    pd.testing.assert_frame_equal(measure.alpha(named, cluster="unit"), whole)
+    pd.testing.assert_frame_equal(agreement.alpha(named, cluster="unit"), whole)
     with pytest.raises(KatayoriError, match="no column 'case' of clusters"):
-        measure.alpha(named, cluster="case")
+        agreement.alpha(named, cluster="case")
     with pytest.raises(KatayoriError, match="6 units and 2 clusters"):
-        measure.alpha(rows, cluster=["a", "b"])
+        agreement.alpha(rows, cluster=["a", "b"])
 
 
 @pytest.mark.parametrize("wrong", [[1, 2, 3], np.arange(3), [], "table"])
 def test_what_is_no_table_is_said_to_be_none(wrong):
-    for function in (measure.alpha, measure.fleiss_kappa):
+    for function in (agreement.alpha, kappas.fleiss_kappa):
         with pytest.raises(KatayoriError, match="this is no table; give labels"):
             function(wrong)
 
 
 def test_wrong_scales_raters_and_counts_are_named():
     with pytest.raises(KatayoriError, match="unknown scale 'ordinal'; known: interval, nominal"):
-        measure.alpha([[1, 2], [2, 2]], scale="ordinal")
+        agreement.alpha([[1, 2], [2, 2]], scale="ordinal")
     with pytest.raises(KatayoriError, match="'yes' is no number, which scale='interval' needs"):
-        measure.alpha([["yes", "no"], ["no", "no"]], scale="interval")
+        agreement.alpha([["yes", "no"], ["no", "no"]], scale="interval")
     with pytest.raises(KatayoriError, match="3 raters; it is of two"):
-        measure.cohen_kappa([[1, 2, 3], [2, 2, 3]])
+        kappas.cohen_kappa([[1, 2, 3], [2, 2, 3]])
     with pytest.raises(KatayoriError, match="3 labels and 2"):
-        measure.cohen_kappa([1, 2, 3], [1, 2])
+        kappas.cohen_kappa([1, 2, 3], [1, 2])
     for counts in ([[3, 0], [1, 1]], [[1.5, 1.5], [2, 1]], [["a", "b"], ["b", "a"]]):
         with pytest.raises(KatayoriError, match="counts are whole numbers with the same sum"):
-            measure.fleiss_kappa(counts, counts=True)
+            kappas.fleiss_kappa(counts, counts=True)
 
 
 def test_pairs_and_groups_that_cannot_be_are_named():
     with pytest.raises(KatayoriError, match="first has 2 values, second 1"):
-        measure.mcnemar([1, 0], [1])
+        pairs.mcnemar([1, 0], [1])
     with pytest.raises(KatayoriError, match="first holds 2 in row 1; right is 1 or 0"):
-        measure.mcnemar([1, 2], [1, 0])
+        pairs.mcnemar([1, 2], [1, 0])
     with pytest.raises(KatayoriError, match="must be a list of numbers"):
-        measure.mcnemar(["yes", "no"], [1, 0])
+        pairs.mcnemar(["yes", "no"], [1, 0])

@@ -1,4 +1,4 @@
-"""`measure.read_log`: logs that the harnesses really wrote, and what is no log."""
+"""`sample_logs.read_log`: logs that the harnesses really wrote, and what is no log."""
 
 import json
 import shutil
@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from katayori import measure
+from katayori.data.sample_logs import read_log
 from katayori.errors import KatayoriError
 
 LOGS = Path(__file__).parent / "fixtures" / "harness_logs"
@@ -27,7 +27,7 @@ LOGS = Path(__file__).parent / "fixtures" / "harness_logs"
     ],
 )
 def test_a_real_log_gives_a_row_an_answer(name, rows):
-    frame = measure.read_log(LOGS / name)
+    frame = read_log(LOGS / name)
     assert len(frame) == rows and set(frame["text"]) == {"Answer: yes"}
     assert set(frame["item_id"]) == {"q101-020-male-white", "q101-020-male-black"}
     assert set(frame["prompt_id"]) == {"de_answer_line"} and set(frame["finish"]) == {"stop"}
@@ -39,10 +39,10 @@ def test_a_real_log_gives_a_row_an_answer(name, rows):
 
 
 def test_log_probabilities_are_those_of_the_options_at_the_answer():
-    frame = measure.read_log(LOGS / "inspect_judge_logprobs.eval", options=["A", "B", "C"])
+    frame = read_log(LOGS / "inspect_judge_logprobs.eval", options=["A", "B", "C"])
     assert frame[["logp_0", "logp_1"]].to_numpy() == pytest.approx(np.array([[-2.5, -0.1]] * 2))
     assert frame["logp_2"].isna().all()  # outside what was logged: not known, no small number
-    without = measure.read_log(LOGS / "inspect_judge.eval", options=["A", "B", "C"])
+    without = read_log(LOGS / "inspect_judge.eval", options=["A", "B", "C"])
     assert without[["logp_0", "logp_1", "logp_2"]].isna().all(axis=None)
 
 
@@ -61,7 +61,7 @@ def test_scores_answers_and_failures_of_inspect(tmp_path):
     log, right = sample(scores={"choice": {"value": "C", "answer": "B"}, "length": {"value": 7}})
     wrong = right | {"scores": {"choice": {"value": "I", "answer": None}}}
     failed = right | {"error": {"message": "timeout"}, "scores": {}}
-    frame = measure.read_log(written(tmp_path, log, right, wrong, failed))
+    frame = read_log(written(tmp_path, log, right, wrong, failed))
     assert frame["score_choice"].tolist()[:2] == [1.0, 0.0] and np.isnan(frame["score_choice"][2])
     assert frame["answer"][0] == "B" and frame["score_length"][0] == 7
     assert frame["finish"].tolist() == ["stop", "stop", "error"] and frame["text"].isna()[2]
@@ -72,7 +72,7 @@ def test_how_an_answer_ended_is_said_in_the_usual_words(tmp_path):
     [choice] = one["output"]["choices"]
     words = ["stop", "max_tokens", "model_length", "content_filter", "tool_calls", "unknown", None]
     made = [one | {"output": {"choices": [choice | {"stop_reason": word}]}} for word in words]
-    frame = measure.read_log(written(tmp_path, log, *made))
+    frame = read_log(written(tmp_path, log, *made))
     assert frame["finish"].tolist() == [
         *("stop", "length", "length", "content_filter", "tool_calls", "unknown", "stop"),
     ]
@@ -87,7 +87,7 @@ def test_tokens_that_differ_in_white_space_are_one_option_at_the_last_letter(tmp
     places = [place("A", ("A", -0.1)), place(" so", (" so", -0.1))]
     places.append(place(" B", (" B", np.log(0.5)), ("B", np.log(0.25)), ("A", np.log(0.125))))
     one["output"]["choices"][0]["logprobs"] = {"content": places}
-    frame = measure.read_log(written(tmp_path, log, one), options=["A", "B"])
+    frame = read_log(written(tmp_path, log, one), options=["A", "B"])
     assert frame.loc[0, ["logp_0", "logp_1"]].tolist() == pytest.approx(np.log([0.125, 0.75]))
 
 
@@ -97,7 +97,7 @@ def test_scored_continuations_become_columns(tmp_path, form):
     row["resps"] = [[[form(-2.5), form(0)]], [[form(-0.5), form(1)]]]
     file = tmp_path / "samples.jsonl"
     file.write_text(json.dumps(row) + "\n", encoding="utf-8")
-    frame = measure.read_log(file)
+    frame = read_log(file)
     assert frame[["logp_0", "logp_1"]].to_numpy().tolist() == [[-2.5, -0.5]]
     assert frame["text"].isna().all() and frame["filter"].tolist() == ["none"]
 
@@ -106,20 +106,20 @@ def test_what_is_no_log_is_said_in_one_line(tmp_path):
     wrong = tmp_path / "answers.csv"
     wrong.write_text("a,b\n1,2\n")
     with pytest.raises(KatayoriError, match=r"a \.csv is read by pandas\.read_csv"):
-        measure.read_log(wrong)
+        read_log(wrong)
     broken = tmp_path / "log.eval"
     shutil.copy(LOGS / "inspect_json.json", broken)
     with pytest.raises(KatayoriError, match=r"log\.eval cannot be read"):
-        measure.read_log(broken)
+        read_log(broken)
     log, _ = sample()
     with pytest.raises(KatayoriError, match="holds no samples"):
-        measure.read_log(written(tmp_path, log))
+        read_log(written(tmp_path, log))
     with pytest.raises(KatayoriError, match="a sample has not the form that is known"):
-        measure.read_log(written(tmp_path, log, {"id": 1, "output": {"choices": [{}]}}))
+        read_log(written(tmp_path, log, {"id": 1, "output": {"choices": [{}]}}))
     lines = tmp_path / "samples.jsonl"
     lines.write_text(json.dumps({"doc": {}, "resps": []}) + "\n")
     with pytest.raises(KatayoriError, match=r"samples\.jsonl: a sample has not the form"):
-        measure.read_log(lines)
+        read_log(lines)
 
 
 def test_a_log_without_zstandard_says_what_to_install(monkeypatch):
@@ -127,4 +127,4 @@ def test_a_log_without_zstandard_says_what_to_install(monkeypatch):
     with zipfile.ZipFile(LOGS / "inspect_plain.eval") as archive:
         assert archive.infolist()[0].compress_type == 93
     with pytest.raises(KatayoriError, match="pip install zstandard, or `inspect log convert"):
-        measure.read_log(LOGS / "inspect_plain.eval")
+        read_log(LOGS / "inspect_plain.eval")
