@@ -6,6 +6,7 @@ how often both orders name the same, `concordance` and `auc` compare the result 
 """
 
 from collections.abc import Iterator, Sequence
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -24,8 +25,9 @@ from katayori.frames import (
     flat,
     require_if_asked,
 )
-from katayori.metrics import label_agreement, ties
+from katayori.metrics import ties
 from katayori.metrics.intervals import mean_interval
+from katayori.metrics.question_swaps import question_swap_test
 from katayori.metrics.share_intervals import share_interval
 from katayori.metrics.uncertainty import sign_test
 
@@ -405,33 +407,75 @@ def _rows(
     baseline: str,
 ) -> Iterator[dict[str, Any]]:
     """A row of each judge, then a row of each gain."""
-    given = cell[people].notna().to_numpy()
-    number, names = pd.factorize(cluster)
-    labels = label_agreement.sums_by_cluster(given, number, len(names))
-    hits = {one: cell[people].eq(cell[one], axis=0).to_numpy() & given for one in judges}
-    sums = {one: label_agreement.sums_by_cluster(hits[one], number, len(names)) for one in judges}
-    n_labels = int(given.sum())
+    given = cell[people].notna()
+    hits = {one: cell[people].eq(cell[one], axis=0) & given for one in judges}
+    # Clusters x people.
+    labels = given.groupby(cluster, sort=False).sum().to_numpy()
+    sums = {one: hits[one].groupby(cluster, sort=False).sum().to_numpy() for one in judges}
+    n_labels = int(labels.sum())
     common: dict[str, Any] = {"value": np.nan, "ci_low": np.nan, "ci_high": np.nan, "n": n_labels}
-    common |= {"n_missing": int((~given).sum()), "clusters": int((labels.sum(axis=1) > 0).sum())}
+    common |= {"n_missing": given.size - n_labels, "clusters": int(labels.any(axis=1).sum())}
     for one in judges:
-        invalid = cell[one].isna()
-        row = common | {"measure": "concordance", "judge": one} | _standing(n_labels, invalid)
+        row = common | {"measure": "concordance", "judge": one}
+        row |= _standing(n_labels, cell[one].isna())
         if row["status"] == "ok":
-            # Numbers for names: a person may be called as a column of the result is.
-            numbered = [f"person {number}" for number in range(len(people))]
-            row |= label_agreement.mean_share(sums[one], labels, numbered)
-            row |= {"n_correct": int(hits[one].sum()), "status": row["ci_status"]}
+            interval = share_interval(sums[one].sum(axis=1), labels.sum(axis=1))
+            row |= {name: interval[name] for name in ("ci_low", "ci_high", "status")}
+            row |= {"value": _mean_share(sums[one], labels), "n_correct": int(sums[one].sum())}
         yield row
     for one in [name for name in judges if baseline and name != baseline]:
-        invalid = cell[one].isna() | cell[baseline].isna()
         row = common | {"measure": f"gain over {baseline}", "judge": one}
-        row |= _standing(n_labels, invalid)
+        row |= _standing(n_labels, cell[one].isna() | cell[baseline].isna())
         if row["status"] == "ok":
-            row |= label_agreement.mean_gain(sums[one] - sums[baseline], labels)
-            more = hits[one].sum(axis=1, dtype=int) - hits[baseline].sum(axis=1, dtype=int)
+            row |= mean_gain(sums[one] - sums[baseline], labels)
+            more = hits[one].sum(axis=1) - hits[baseline].sum(axis=1)
             row["p_sign"] = sign_test(int((more > 0).sum()), int((more < 0).sum()))
             row["status"] = row["ci_status"]
         yield row
+
+
+def _mean_share(hits: np.ndarray, labels: np.ndarray) -> float:
+    """The mean of the people's shares: counts are kept as counts and divided once."""
+    both = zip(hits.sum(axis=0).tolist(), labels.sum(axis=0).tolist(), strict=True)
+    shares = [Fraction(hit, given) for hit, given in both if given]
+    return float(sum(shares) / len(shares))
+
+
+def mean_gain(gained: np.ndarray, labels: np.ndarray) -> dict[str, Any]:
+    """The mean over annotators of (hits gained / labels), with its interval and test.
+
+    The contribution of a cluster is, for each annotator, (gained - share x labels) over the mean
+    number of labels: their spread is that of the gain (linearised, as `ratio_interval`).
+
+    Args:
+        gained: hits of one judge less those of another (shape: clusters x annotators).
+        labels: labels given, in the same shape.
+
+    Returns:
+        value, n_correct (hits gained), ci_low, ci_high, ci_status (by t over clusters), p_cluster
+        (`question_swaps.question_swap_test`).
+
+    Example:
+        >>> mean_gain(np.array([[1], [2], [0], [1], [1]]), np.full((5, 1), 2))["value"]
+        0.5
+    """
+    heard = labels.sum(axis=0) > 0
+    gained = gained[:, heard]
+    labels = labels[:, heard]
+    totals = labels.sum(axis=0)
+    shares = [Fraction(int(g), int(n)) for g, n in zip(gained.sum(axis=0), totals, strict=True)]
+    value = float(sum(shares) / len(shares))
+    each = np.array([float(share) for share in shares])
+    parts = (gained - each * labels) / (totals / len(labels))
+    interval = mean_interval(value + parts.mean(axis=1)[labels.sum(axis=1) > 0])
+    return {
+        "value": value,
+        "n_correct": int(gained.sum()),
+        "ci_low": interval["ci_low"],
+        "ci_high": interval["ci_high"],
+        "ci_status": interval["status"],
+        "p_cluster": question_swap_test(gained.sum(axis=1)),
+    }
 
 
 def _standing(n_labels: int, invalid: pd.Series) -> dict[str, Any]:

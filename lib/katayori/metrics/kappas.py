@@ -4,11 +4,13 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from statsmodels.stats import inter_rater
 
 from katayori.columns import FrameError
 from katayori.frames import flat
-from katayori.metrics import label_agreement
 from katayori.metrics.agreement import is_not_asked
+from katayori.metrics.intervals import NO_INTERVAL_BELOW, mean_interval
+from katayori.metrics.nominal_alpha import category_counts
 from katayori.metrics.unit_tables import (
     UnitTable,
     codes,
@@ -85,11 +87,35 @@ def cohen_kappa(first: Any, second: Any = None, *, cluster: Any = None) -> pd.Da
 
 
 def _kappa(measure: str, own: UnitTable) -> pd.DataFrame:
-    values, categories = codes(own.labels)
-    row = label_agreement.agreement_row(measure, values, pd.Series(own.cluster), categories)
-    whole = (~np.isnan(values)).all(axis=1)
-    row |= {"measure": measure, "n_invalid": row["n_left_out"]}
-    row["clusters"] = len(pd.unique(own.cluster[whole]))
-    if row["status"] == "ok":
-        row["status"] = row["ci_status"]
+    """The row of one kappa, of the units that every rater labelled."""
+    labels, categories = codes(own.labels)
+    whole = ~np.isnan(labels).any(axis=1)
+    kept = labels[whole].astype(int)
+    number, names = pd.factorize(own.cluster[whole])
+    row = {"measure": measure, "value": np.nan, "n": len(kept)}
+    row |= {"n_invalid": len(labels) - len(kept), "clusters": len(names)}
+    if labels.shape[1] < 2:
+        row["status"] = "one_annotator"
+    elif not len(kept):
+        row["status"] = "no_comparisons"
+    elif len(np.unique(kept)) < 2:
+        row["status"] = "constant"
+    else:
+        row["value"] = value = _beyond_chance(measure, kept, categories)
+        row["status"] = "few_clusters"
+        if len(names) >= NO_INTERVAL_BELOW:
+            places = range(len(names))
+            left = [_beyond_chance(measure, kept[number != one], categories) for one in places]
+            pseudo = len(names) * value - (len(names) - 1) * np.array(left)
+            interval = mean_interval(pseudo - pseudo.mean() + value)
+            row |= {name: interval[name] for name in ("ci_low", "ci_high", "status")}
     return flat([row], pd.DataFrame(), names=["measure"])
+
+
+def _beyond_chance(measure: str, labels: np.ndarray, categories: int) -> float:
+    """A kappa of units x raters, numbers of categories."""
+    if measure == "fleiss_kappa":
+        return float(inter_rater.fleiss_kappa(category_counts(labels, categories)))
+    table = np.zeros((categories, categories))
+    np.add.at(table, tuple(labels.T), 1)
+    return float(inter_rater.cohens_kappa(table, return_results=False))
