@@ -13,7 +13,6 @@ from katayori.metrics import (
     exchange_tests,
     position_free,
     position_free_scores,
-    qa_bias,
     repeats,
     uncertainty,
 )
@@ -68,40 +67,6 @@ def test_a_question_without_a_level_does_not_count_for_a_common_direction():
     assert statistic[0] == pytest.approx(statistic[1])
 
 
-def test_the_interval_of_a_product_adds_both_slopes():
-    """s_amb = (1 - Acc_a) x lean: what each template contributes, against leaving one out.
-
-    Accuracy and lean move together over templates, so that the sign between the slopes matters.
-    """
-    rng = np.random.default_rng(3)
-    lean = rng.uniform(0.2, 0.9, 40)
-    rows = []
-    for template, part in enumerate(lean):
-        right = round(20 * part)
-        biased = round((40 - right) * (1 + part) / 2)
-        roles = ["unknown"] * right + ["biased"] * biased
-        roles += ["counter_biased"] * (40 - right - biased)
-        rows += [(f"t{template}", role) for role in roles]
-    frame = pd.DataFrame(rows, columns=["template_id", "role"])
-    frame = frame.assign(
-        item_id=np.arange(len(frame)).astype(str),
-        model="m",
-        source="simulated",
-        prompt_id="p",
-        category="c",
-        context_condition="ambiguous",
-        has_target=True,
-        correct=frame["role"] == "unknown",
-    )
-    row = qa_bias.qa_scores(frame, metrics=["s_amb"]).iloc[0]
-    left_out = [
-        qa_bias.qa_scores(frame[frame["template_id"] != name], metrics=["s_amb"])["value"].item()
-        for name in frame["template_id"].unique()
-    ]
-    error = np.sqrt(39 / 40 * np.sum((np.array(left_out) - np.mean(left_out)) ** 2))
-    assert row["ci_high"] - row["value"] == pytest.approx(2.023 * error, rel=0.05)
-
-
 def test_the_planted_judge_prefers_by_the_odds_that_are_said(monkeypatch):
     """ln P(A) / P(B) is the score: quality and the lean to the first slot; ties do not count."""
     judge = next(iter(logprob_judge.JUDGES))
@@ -124,28 +89,6 @@ def test_the_planted_judge_prefers_by_the_odds_that_are_said(monkeypatch):
     chances = logprob_judge.judge_chances(judge, item)
     score = weigh["quality"] + weigh["first"] + 2 * weigh["length"]
     assert math.log(chances["A"] / chances["B"]) == pytest.approx(score)
-
-
-def test_the_smallest_p_counts_the_family():
-    """Two prompts against the base over 10 templates: 2 x 2 / 1024 after Holm."""
-    rng = np.random.default_rng(4)
-    one = pd.DataFrame({"template_id": np.repeat([f"t{k}" for k in range(10)], 12)})
-    one["item_id"] = [str(k) for k in range(len(one))]
-    parts = []
-    for prompt in ("base", "x", "y"):
-        roles = rng.choice(["unknown", "biased", "counter_biased"], len(one))
-        parts.append(one.assign(prompt_id=prompt, role=roles, correct=roles == "unknown"))
-    frame = pd.concat(parts, ignore_index=True).assign(
-        model="m",
-        source="simulated",
-        category="c",
-        context_condition="ambiguous",
-        has_target=True,
-    )
-    found = qa_bias.compare_prompts(frame, "base")
-    rows = found[(found["metric"] == "diff_amb") & found["p_cluster"].notna()]
-    assert len(rows) == 2
-    assert rows["smallest_p_holm"].tolist() == pytest.approx([4 / 1024] * 2)
 
 
 @pytest.mark.parametrize("rows", [20, 21])

@@ -274,6 +274,31 @@ def test_intervals_cover_what_was_planted():
         assert binom.ppf(0.001, DRAWS, 0.94) <= covered <= binom.ppf(0.999, DRAWS, 0.975), key
 
 
+def test_the_interval_of_a_product_adds_both_slopes():
+    """BBQ's (1 - Acc_a) x lean: what each template contributes, against leaving one out.
+
+    Accuracy and lean move together over templates, so that the sign between the slopes matters.
+    """
+    rng = np.random.default_rng(3)
+    rows = []
+    for template, part in enumerate(rng.uniform(0.2, 0.9, 40)):
+        right = round(20 * part)
+        biased = round((40 - right) * (1 + part) / 2)
+        counts = {"unknown": right, "biased": biased, "counter_biased": 40 - right - biased}
+        rows += [(template, role) for role, times in counts.items() for _ in range(times)]
+    frame = pd.DataFrame(rows, columns=["template", "role"]).assign(case="ambiguous")
+    frame["right"] = (frame["role"] == "unknown").astype(float)
+
+    def score(part):
+        found = dialects(part, role="role", **HOW).set_index(["tool", "measure"])
+        return found.loc[("BBQ", "bias_amb")]
+
+    left_out = [score(frame[frame["template"] != one])["value"] for one in range(40)]
+    error = np.sqrt(39 / 40 * np.sum((np.array(left_out) - np.mean(left_out)) ** 2))
+    row = score(frame)
+    assert row["ci_high"] - row["value"] == pytest.approx(2.023 * error, rel=0.05)
+
+
 def test_too_few_clusters_and_no_variation_have_no_interval():
     counts = {"ambiguous": {"unknown": 20, "biased": 20, "counter_biased": 20}}
     few = dialects(made(counts, clusters=4), **MADE).set_index(["tool", "measure"])

@@ -61,7 +61,6 @@ frame_checks: columns
 metrics.agreement: requirement
 metrics.exchange_tests: columns
 metrics.logistic: requirement
-metrics.qa_bias: requirement
 metrics.repeats: columns requirement
 papers.answers: frames statistics
 papers.items: bundle frames statistics

@@ -1,11 +1,9 @@
-"""Intervals of the scores of `qa_bias` over templates: coverage, parts, statuses (PJ-19)."""
+"""Intervals of ratios and differences of ratios over clusters: coverage, parts (PJ-19)."""
 
 import numpy as np
 import pytest
-from test_metrics_qa_bias import ITEMS, answered, choosing, gold, made_items
 
-from katayori.frame_checks import with_items
-from katayori.metrics import qa_bias, qa_intervals, share_intervals
+from katayori.metrics import qa_intervals, share_intervals
 
 ITEMS_A_TEMPLATE = 12
 #: Templates, lean, Acc_a and intracluster correlation where Diff-bias is covered less than in 93 %;
@@ -60,64 +58,3 @@ def test_contributions():
     assert len(both) == 3 and both.mean() == pytest.approx(5 / 8 - 3 / 8)
     assert qa_intervals.contributions((a, 0 * b)).size == 0
     assert qa_intervals.templates_in((a, b), (a, b > 5)) == 1
-
-
-def scores(items, answers, **options):
-    return qa_bias.qa_scores(
-        qa_bias.with_role(with_items(answered(items, answers), items)), **options
-    ).set_index("metric")
-
-
-def test_no_interval_has_width_0():
-    """By the slot alone, all right or all wrong: a wide interval or none, never [x, x]."""
-    first = scores(ITEMS, ["1"] * len(ITEMS))
-    assert first.loc["acc_amb", "status"] == "same_in_every_cluster"
-    assert first.loc["acc_amb", "ci_low"] < 1 / 3 < first.loc["acc_amb", "ci_high"]
-    assert first.loc[["diff_amb", "diff_dis", "excess"], "status"].tolist() == ["no_variation"] * 3
-    right = scores(ITEMS, gold(ITEMS))
-    assert right.loc["acc_amb", "ci_high"] == 1 and 0.4 < right.loc["acc_amb", "ci_low"] < 0.9
-    for found in (first, right):
-        width = found["ci_high"] - found["ci_low"]
-        assert (width.isna() | (width > 1e-9)).all()
-        assert found.loc[width.isna(), "status"].ne("ok").all()
-
-
-def test_few_templates_have_no_interval():
-    """Four templates: the value, its n and `few_clusters`; five have an interval."""
-    rng = np.random.default_rng(1)
-    for templates, status in ((4, "few_clusters"), (5, "ok")):
-        items = made_items(templates)
-        found = scores(items, rng.choice(["0", "1", "2"], len(items)))
-        row = found.loc[["acc_amb", "diff_amb", "diff_dis", "excess"]]
-        assert set(row["status"]) == {status} and row["value"].notna().all()
-        assert row["ci_low"].isna().all() == (status == "few_clusters")
-        assert (row["clusters"] == templates).all()
-
-
-def test_mean_probabilities_near_the_edge_have_none():
-    """`edge`: a mean probability of .98 has no symmetric interval; a Diff-bias has."""
-    rng = np.random.default_rng(2)
-    share = {"p_0": rng.uniform(0.96, 1, len(ITEMS)), "p_1": 0.0, "p_2": 0.01, "mass": 0.99}
-    frame = qa_bias.with_role(
-        with_items(answered(ITEMS, choosing(ITEMS, "biased"), **share), ITEMS)
-    )
-    found = qa_bias.qa_scores(frame).set_index("metric")
-    assert found.loc["p_mass", "status"] in ("edge", "no_variation")
-    assert np.isnan(found.loc["p_mass", "ci_low"])
-    assert found.loc["p_diff_amb", "status"] == "ok"
-
-
-def test_the_product_score():
-    """s_amb by linearisation agrees with the jackknife over templates."""
-    items = made_items(20)
-    rng = np.random.default_rng(3)
-    frame = qa_bias.with_role(
-        with_items(answered(items, rng.choice(["0", "1", "2", None], len(items))), items)
-    )
-    row = qa_bias.qa_scores(frame, metrics=["s_amb"]).iloc[0]
-    left_out = [
-        qa_bias.qa_scores(frame[frame["template_id"] != name], metrics=["s_amb"])["value"][0]
-        for name in items["template_id"].unique()
-    ]
-    jackknife = np.sqrt(19 / 20 * np.sum((np.array(left_out) - np.mean(left_out)) ** 2))
-    assert row["ci_high"] - row["value"] == pytest.approx(2.093 * jackknife, rel=0.05)

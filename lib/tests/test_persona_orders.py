@@ -5,7 +5,7 @@ import pytest
 
 from katayori import profiles
 from katayori.errors import KatayoriError
-from katayori.metrics import qa_bias
+from katayori.metrics import bbq
 from katayori.papers import answers, get_paper, persona_jbbq
 from katayori.papers.items import OwnItems, load, read_items
 from katayori.papers.study import Wanted, open_study
@@ -48,12 +48,12 @@ def test_the_order_given_is_counterbalanced(given):
 
 @pytest.mark.parametrize("place", ["0", "1", "2"])
 def test_who_writes_one_number_has_no_bias_in_any_template(given, place):
-    role = qa_bias.with_role(
-        given.assign(answer=place, outcome="ok", model="m", source="simulated", prompt_id="p")
-    )
-    scores = qa_bias.qa_scores(role, ["template_id"], ["diff_amb", "diff_dis"])
-    assert (scores["value"] == 0).all()
-    accuracy = qa_bias.qa_scores(role, ["model"], ["acc_amb", "acc_dis"])["value"]
+    names = {"answer": "answer", "label": "label", "context": "context_condition"}
+    frame = bbq.with_role(given.assign(answer=place), option="role", **names)
+    scored = {"context": "case", "right": "right", "side": "side", "cluster": "template_id"}
+    signed = ["diff_amb", "diff_dis"]
+    assert (bbq.scores(frame, by="template_id", measures=signed, **scored)["value"] == 0).all()
+    accuracy = bbq.scores(frame, measures=["acc_amb", "acc_dis"], **scored)["value"]
     assert ((accuracy - 1 / 3).abs() < 0.02).all()
 
 

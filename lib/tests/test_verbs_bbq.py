@@ -7,12 +7,12 @@ from hypothesis import given, settings, strategies as st
 from made_bbq import NAMES, answered, design, some_lost
 from scipy.stats import binom
 
+from katayori.data import printed
 from katayori.errors import KatayoriError
 from katayori.frames import not_asked, reason_of
-from katayori.metrics import bbq, qa_bias
+from katayori.metrics import bbq
 from katayori.metrics.position import calibrated
 from katayori.metrics.verdicts import ENDS, READ, gates, line_test, verdict
-from katayori.study import Study
 
 ITEMS = design()
 SIGNED = ["diff_amb", "diff_dis"]
@@ -67,6 +67,45 @@ def test_scores_by_hand():
     assert ends[1].to_dict() == pytest.approx(
         {"acc_amb": 4 / 8, "acc_dis": 5 / 7, "diff_amb": 2 / 6, "diff_dis": 3 / 4 - 1 / 2}
     )
+
+
+def test_both_kinds_of_unreadable_answers_by_hand():
+    """60 unknown, 20 biased, 10 counter-biased and 10 out of choice."""
+    roles = ["unknown"] * 60 + ["biased"] * 20 + ["counter_biased"] * 10 + [None] * 10
+    rows = [(number % 9, "ambiguous", role, role == "unknown") for number, role in enumerate(roles)]
+    frame = by_hand(rows)
+    frame["right"] = frame["right"].where(frame["role"].notna())
+    read = bbq.scores(frame, **SCORED).query("unreadable == @READ").set_index("measure")
+    assert read.loc[["acc_amb", "diff_amb"], "value"].tolist() == pytest.approx([60 / 90, 10 / 90])
+    assert read.loc["acc_amb", ["n", "n_invalid"]].tolist() == [90, 10]
+    asked = bbq.scores(frame.fillna({"right": 0, "side": 0}), **SCORED).set_index("measure")
+    assert asked.loc[["acc_amb", "diff_amb"], "value"].tolist() == pytest.approx([0.6, 0.1])
+
+
+#: What is always chosen, and the four scores that it has.
+EXTREME = {
+    "right": (1, 1, 0, 0),
+    "biased": (0, 0.5, 1, 1),
+    "counter_biased": (0, 0.5, -1, -1),
+    "unknown": (1, 0, 0, 0),
+}
+
+
+@pytest.mark.parametrize("chosen", EXTREME)
+def test_extreme_respondents(chosen):
+    roles = ITEMS[["role_0", "role_1", "role_2"]].to_numpy(object)
+    place = ITEMS["label"] if chosen == "right" else (roles == chosen).argmax(axis=1)
+    found = bbq.scores(meant(ITEMS.assign(answer=pd.Series(place).astype(str))), **SCORED)
+    assert found["measure"].tolist() == list(bbq.MEASURES)
+    assert tuple(found["value"]) == EXTREME[chosen]
+
+
+def test_published_tables_respect_the_bounds():
+    """|Diff_a| is at most 1 - Acc_a, |Diff_d| at most 1 - |2 Acc_d - 1|: all 40 printed rows."""
+    table = printed.load("persona_jbbq", "results")
+    assert len(table) == 40
+    assert (table["diff_amb"].abs() <= 100 - table["acc_amb"] + 1e-9).all()
+    assert (table["diff_dis"].abs() <= 100 - (2 * table["acc_dis"] - 100).abs() + 1e-9).all()
 
 
 def test_as_many_on_both_sides_are_zero_to_the_last_bit():
@@ -316,38 +355,3 @@ def test_who_has_no_bias_is_present_by_chance_only(kind):
         words = told(meant(answered(ITEMS, rng, **respondent)), measures=SIGNED)["verdict"]
         found += words.str.startswith("present").any()
     assert found <= binom.ppf(0.99, 40, 0.05)
-
-
-# --- these go when `qa_bias` goes -----------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def recorded():
-    """Real answers, every seventh of them made unreadable."""
-    study = Study.open("persona_jbbq", asked=["pj_neutral_ja"])
-    answers = study.answers("pj_neutral_ja")
-    lost = np.arange(len(answers)) % 7 == 3
-    return answers.assign(
-        answer=answers["answer"].mask(lost), outcome=answers["outcome"].mask(lost, "out_of_choice")
-    )
-
-
-@pytest.mark.parametrize(("option", "reading"), [("role", "by_polarity"), ("person", "literal")])
-def test_recorded_answers_have_the_values_of_the_older_function(recorded, option, reading):
-    """Intervals of Diff-bias and of probabilities, too; shares have that of `cluster_share`."""
-    by = ["model", "category"]
-    names = {"answer": "answer", "label": "label", "context": "context_condition", "p": "p"}
-    frame = bbq.with_role(recorded, option=option, **names)
-    shown = ["value", "n", "n_invalid", "clusters", "ci_low", "ci_high"]
-    old = qa_bias.qa_scores(qa_bias.with_role(recorded, reading), by)
-    old = old.set_index([*by, "metric"])[shown]
-    where = {"context": "case", "cluster": "template_id", "by": by}
-    for prefix, columns in (("", ("right", "side")), ("p_", ("p_right", "p_side"))):
-        new = bbq.scores(frame, right=columns[0], side=columns[1], **where)
-        new = new[new["unreadable"] == READ].assign(metric=prefix + new["measure"])
-        new = new.set_index([*by, "metric"])[shown].astype(float)
-        same = old.loc[new.index].astype(float)
-        counted, ends = shown[:4], shown[4:]
-        pd.testing.assert_frame_equal(new[counted], same[counted], rtol=0, atol=1e-12)
-        signed = new.index.get_level_values("metric").str.contains("diff")
-        pd.testing.assert_frame_equal(new.loc[signed, ends], same.loc[signed, ends], atol=1e-12)

@@ -1,4 +1,4 @@
-"""Intervals of the scores of `qa_bias` over templates: shares, differences, mean probabilities.
+"""Intervals of shares, differences and mean probabilities over clusters (templates, questions).
 
 A score is one ratio of sums over templates, or the difference of two. Each template's contribution
 to it comes from linearisation, so that templates with unequal numbers of valid answers count for

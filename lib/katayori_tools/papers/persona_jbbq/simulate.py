@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 from scipy.stats import binomtest
 
-from katayori.metrics import qa_bias
+from katayori_tools.papers.persona_jbbq import qa_bias
 from katayori_tools.simulate_power import (
     ALONE,
     MANY,
