@@ -19,8 +19,7 @@ from typing import Any
 
 from katayori.papers.items import own_files
 from katayori.report import headlines
-from katayori.report.column_names import listed
-from katayori.report.status_words import mark
+from katayori.report.names import listed, mark
 from katayori.report.tables import visible
 
 #: Answers of a user's own run, in place of recorded and simulated ones.

@@ -364,7 +364,7 @@ def nb(*, papers: str | None = None) -> int:
     """Executes the committed notebooks in place on their defaults and clears what differs from run
     to run.
     """
-    from katayori.report.skipped import NOT_RUN
+    from katayori.report.run import NOT_RUN
 
     convert = ("-m", "nbconvert", "--to", "notebook", "--execute", "--inplace", *CLEAR)
     with tempfile.TemporaryDirectory(prefix="katayori-") as private:

@@ -21,7 +21,7 @@ from katayori import paths, profiles
 from katayori.data import paper_facts
 from katayori.errors import KatayoriError
 from katayori.report.headlines import read_results
-from katayori.report.tables import terms
+from katayori.report.names import terms
 from katayori_tools import named_runs, notebooks, pages, site_pages, site_play
 
 #: Where the texts of the pages, their settings and their styles lie.

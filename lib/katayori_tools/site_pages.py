@@ -219,7 +219,7 @@ def _measure(measure: str, rows: "pd.DataFrame") -> str:
 
 
 def glossary_page(terms: "pd.DataFrame") -> str:
-    """The terms of `tables.terms`, English and Japanese, with what computes them."""
+    """The terms of `names.terms`, English and Japanese, with what computes them."""
     columns = {"term": "term", "ja": "日本語", "meaning": "meaning", "see": "computed by"}
     others = terms["also"].str.join("、").map("、{}".format, na_action="ignore").fillna("")
     frame = terms.assign(ja=terms["ja"] + others)

@@ -94,10 +94,10 @@ def draw_nothing() -> None:
     For a process that runs one notebook and ends: there is no way back. Tables and results are the
     same (`test_late_tables_tell_a_mutation_too` compares all of them).
     """
-    from katayori.report import charts, explorers, pictures, run
+    from katayori.report import charts, explorers, run, tables
 
     # What waits for a reader, and what is shown; no table and no result depends on it.
-    for shown in (charts.draw, explorers.explorer, explorers.playground, pictures.display):
+    for shown in (charts.draw, explorers.explorer, explorers.playground, tables.display):
         replace(shown, _nothing)
     run.Run.figure = _nothing  # type: ignore[method-assign]
 
@@ -121,7 +121,7 @@ def _in_ipython(module: types.ModuleType, drawn: bool) -> Iterator[None]:
     import IPython.display
     import matplotlib.pyplot as plt
 
-    from katayori.report import pictures, run
+    from katayori.report import run, tables
 
     vars(module)["display"] = _nothing
     with contextlib.ExitStack() as patches:
@@ -133,7 +133,7 @@ def _in_ipython(module: types.ModuleType, drawn: bool) -> Iterator[None]:
         patches.enter_context(mock.patch.object(IPython.display, "display", _nothing))
         if not drawn:
             patches.enter_context(mock.patch.object(run.Run, "figure", _note_title))
-            patches.enter_context(mock.patch.object(pictures, "display", _nothing))
+            patches.enter_context(mock.patch.object(tables, "display", _nothing))
         try:
             yield
         finally:

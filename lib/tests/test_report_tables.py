@@ -17,7 +17,8 @@ from katayori.frames import not_asked
 from katayori.metrics.interval_text import with_interval
 from katayori.papers import paper_ids
 from katayori.report.explorers import explorer
-from katayori.report.tables import BOX, escape, glossary, show, show_text, terms
+from katayori.report.names import glossary, terms
+from katayori.report.tables import BOX, escape, show, show_text
 
 HOSTILE = "<script>alert(1)</script><img src=x onerror=y>\x1b[31m\u202eevil\x00\ud800&amp; $x$"
 

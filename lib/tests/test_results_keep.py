@@ -8,7 +8,7 @@ import pytest
 from katayori import paths
 from katayori.frames import not_asked
 from katayori.prompting import recordings
-from katayori.report import evidence
+from katayori.report import run as report_run
 from katayori.report.run import Run
 
 
@@ -89,7 +89,7 @@ def test_two_rows_of_one_cell_are_refused(run):
 
 def test_what_the_values_of_a_table_are_stands_with_the_paper(run, monkeypatch):
     facts = {"what": "alpha, sampled", "by": ["factor"], "prompt": "de_answer_line"}
-    monkeypatch.setattr(evidence, "kept", lambda paper, name: {"alpha": facts}.get(name, {}))
+    monkeypatch.setattr(report_run, "_kept", lambda paper, name: {"alpha": facts}.get(name, {}))
     frame = pd.DataFrame({"model": "m", "value": [0.5, 0.6], "factor": ["age", "race"]})
     run.keep("alpha", frame, source="live")
     run.keep("other", frame)

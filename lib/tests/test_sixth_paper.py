@@ -110,7 +110,8 @@ from katayori.papers import answers
 from katayori.papers.items import read_items
 from katayori.prompting.prompts import load_prompts
 from katayori.report.run import Run
-from katayori.report.tables import glossary, show
+from katayori.report.names import glossary
+from katayori.report.tables import show
 
 chosen = profiles.load(profile)
 run = Run("toy", output_dir, profile=profile, models=models, prompts=prompts, limit=limit)

@@ -16,8 +16,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_outp
 
 from katayori import paths
 from katayori.errors import KatayoriError
-from katayori.report import Run
-from katayori.report.skipped import NOT_RUN, _is_settings
+from katayori.report.run import NOT_RUN, Run, _is_settings
 from katayori_tools import reproduce
 
 OPEN = """from katayori.report import Run

@@ -9,15 +9,16 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from katayori.report.exercises import check
     from katayori.report.explorers import explorer, playground
+    from katayori.report.names import glossary
     from katayori.report.run import Run
-    from katayori.report.tables import glossary, show, show_text
+    from katayori.report.tables import show, show_text
 
 __all__ = ["Run", "check", "explorer", "glossary", "playground", "show", "show_text"]
 _MODULES = {
     "Run": "run",
     "check": "exercises",
     "explorer": "explorers",
-    "glossary": "tables",
+    "glossary": "names",
     "playground": "explorers",
     "show": "tables",
     "show_text": "tables",

@@ -7,28 +7,90 @@ from the middle of its row), value, low, high, control, limit, line, status.
 
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pandas as pd
 
 from katayori.columns import FrameError
 from katayori.errors import expect
-from katayori.report.looks import Look
-from katayori.report.pictures import DARK, LETTER, LINE, PALE
-from katayori.report.status_words import mark
+from katayori.report.names import mark
 from katayori.report.tables import width_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+# Less its yellow, which is too pale.
+OKABE_ITO = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+DARK, PALE = "#333333", "#D9D9D9"
+FONTS = ["IPAexGothic", "DejaVu Sans"]  # the second for signs the first lacks, such as ≤
+#: Points of all letters but the title's: 8 pixels where a picture is 358 pixels wide.
+LETTERS = 11
+#: Inches of a narrow letter (half of a wide one), and of a line of letters.
+LETTER, LINE = 0.081, 1.15 * LETTERS / 72
+#: The order is the look. Other kinds, such as "answer", go by order of appearance alone.
+LISTED = {
+    "model": ("qwen2.5-coder-0.5b", "qwen2.5-coder-1.5b"),
+    "method": ("sampled answers", "P(yes)", "letters", "calibrated", "likelihood"),
+    "judge method": ("BS1", "BS2", "proposed", "robustness"),
+    "truth": ("answer 1 is better", "answer 2 is better", "equally good"),
+    "test": ("chi-square over answers", "exchange over cases"),
+}
+#: The first three colours are no other kind's; after seven a colour comes with another marker.
+OF_MODELS = (OKABE_ITO[:2] + OKABE_ITO[-1:] + OKABE_ITO[2:-1], "osph")
+OF_OTHERS = ((*OKABE_ITO[2:-1], "#8C8C8C"), "^Dv<P>")
 #: Series of more points than these are lines without markers.
 MARKED = 25
 STYLES = ("-", "--", ":", "-.") * 9
 # What is not parted: a word, a number and its %, a wide letter and signs that begin no line.
 _WIDE = "\u3000-\u9fff\uff00-\uffef"
 _PART = re.compile(rf"\s|[（「『【]*[{_WIDE}][、。，．」』）】ー]*|[^\s{_WIDE}]+(?:\s%\S*)?")
+
+
+def use_style() -> None:
+    """Sets the theme, font and palette for all figures drawn afterwards."""
+    import matplotlib_fontja  # noqa: F401  (registers the font)
+    import seaborn as sns
+
+    of_axes = "axes.labelsize", "axes.titlesize", "xtick.labelsize", "ytick.labelsize"
+    letters = dict.fromkeys(
+        ("font.size", "legend.fontsize", "legend.title_fontsize", *of_axes), LETTERS
+    )
+    rest = {"figure.dpi": 80, "grid.linewidth": 0.6}
+    sns.set_theme(style="whitegrid", font=FONTS, palette=OKABE_ITO, rc=letters | rest)
+
+
+class Look(NamedTuple):
+    """A colour and a marker, as matplotlib names them."""
+
+    colour: str
+    marker: str
+
+
+def looks(names: Iterable[str], kind: str = "model") -> dict[str, Look]:
+    """The look of each name: one colour and one marker, the same in every figure.
+
+    Nothing but a model has a model's marker. A name that stands in no list, such as a user's own
+    model, takes the next look, by order of appearance.
+
+    Args:
+        names: of models, prompts or methods, in any order.
+        kind: what they are; of `LISTED` where it has a list.
+
+    Example:
+        >>> both = looks(["my-model", "qwen2.5-coder-1.5b"])
+        >>> both["qwen2.5-coder-1.5b"].marker, both["my-model"].marker
+        ('s', 'p')
+    """
+    wanted = list(dict.fromkeys(names))
+    colours, markers = OF_MODELS if kind == "model" else OF_OTHERS
+    order = list(dict.fromkeys([*LISTED.get(kind, ()), *wanted]))
+    numbers = {name: order.index(name) for name in wanted}
+    return {
+        name: Look(colours[number % len(colours)], markers[number % len(markers)])
+        for name, number in numbers.items()
+    }
 
 
 #: What a kind needs beside x.

@@ -12,10 +12,23 @@ import pandas as pd
 
 from katayori.columns import FrameError
 from katayori.frames import LABEL_OR_NONE, NUMBER_OR_NONE, reason_of, require
-from katayori.report.chart_kinds import KINDS, STYLES, Chart, Shared, balanced, words_of, wrapped
-from katayori.report.column_names import human
-from katayori.report.looks import Look, looks
-from katayori.report.pictures import DARK, LETTER, LETTERS, LINE, use_style
+from katayori.report.chart_kinds import (
+    DARK,
+    KINDS,
+    LETTER,
+    LETTERS,
+    LINE,
+    STYLES,
+    Chart,
+    Look,
+    Shared,
+    balanced,
+    looks,
+    use_style,
+    words_of,
+    wrapped,
+)
+from katayori.report.names import human
 from katayori.report.tables import width_of
 
 if TYPE_CHECKING:
@@ -53,10 +66,10 @@ def draw(frame: pd.DataFrame, *, kind: str, x: str, **details: Any) -> "Figure":
             at them; default, the column `line`. bands: areas of reference by name, such as
             `{"reliable": (0.8, 1)}`. limits: ends of the axis of numbers. scale: numbers are drawn
             times this (100: points); lines, bands and limits are given in the unit of the frame.
-            look: kind of the series (`looks.LISTED`); default, the name of the column. order: names
-            of the series, for looks that do not depend on the frame. points (`lines`): series drawn
-            as points with intervals. diagonal (`scatter`): what the line x = y means; "" where the
-            units differ.
+            look: kind of the series (of `chart_kinds.LISTED`); default, the name of the column.
+            order: names of the series, for looks that do not depend on the frame. points (`lines`):
+            series drawn as points with intervals. diagonal (`scatter`): what the line x = y means;
+            "" where the units differ.
 
     Returns:
         the figure. Rows whose status is not `ok` have a hollow marker (a number in brackets in a

@@ -10,7 +10,7 @@ from typing import Any
 import ipywidgets
 
 from katayori.errors import KatayoriError
-from katayori.report import pictures
+from katayori.report import tables
 from katayori.report.tables import Shown, escape
 
 #: Controls are as wide as the page allows.
@@ -43,7 +43,7 @@ def _html(made: Any) -> str:
         return "".join(map(_html, made))
     if not hasattr(made, "savefig"):
         return made if isinstance(made, str) else made._repr_html_()
-    image = pictures.display(made)  # its title is what readers who cannot see it are told
+    image = tables.display(made)  # its title is what readers who cannot see it are told
     data = b64encode(image.data).decode("ascii")
     return (
         f'<p><img alt="{escape(image.alt)}" width="{image.width}"'

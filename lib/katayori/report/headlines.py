@@ -14,8 +14,8 @@ from katayori import paths, profiles
 from katayori.data import paper_facts
 from katayori.errors import KatayoriError
 from katayori.metrics.interval_text import with_interval
+from katayori.report.names import mark
 from katayori.report.run import ADDED, COUNTS, DROPPED, FIELDS, OF_VALUE
-from katayori.report.status_words import mark
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -3,6 +3,8 @@
 One `Run` a notebook, no other place.
 """
 
+import ast
+import csv
 import json
 import math
 import re
@@ -14,8 +16,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from katayori import outcomes, paths, profiles, provenance
-from katayori.errors import UnavailableError
-from katayori.report import evidence
+from katayori.data import paper_facts
+from katayori.errors import KatayoriError, UnavailableError
 from katayori.report.tables import nothing, unwrap
 from katayori.study import Study
 
@@ -48,6 +50,12 @@ _OF_FRAME = ("paper", "requirement", "what", "value", "cell")
 SOURCES = ("recorded", "simulated", "live", "imported", "published", "none")
 # Spreadsheets run these; the full-width forms count too where the locale is Japanese.
 FORMULA = re.compile(r"[\s\x00]*[=+\-@＝＋－＠]|[\t\r]")
+
+NOT_RUN = "not run: a cell above says why; change the settings, then run the set-up cell again"
+#: The set-up is the cell that makes the `Run`, whatever magic stands above it.
+SETUP = re.compile(r"\bRun\(")
+#: A line such as `%env NAME=value` or `!make live`, which is no Python.
+LINE_MAGIC = re.compile(r"^[%!](?!%).*", re.MULTILINE)
 
 
 def plain(value: Any) -> Any:
@@ -98,9 +106,7 @@ class Run:
         self.folder.mkdir(parents=True, exist_ok=True)
         self._in_lab = False
         if not str(output_dir):
-            from katayori.report import skipped  # imports IPython, which takes a while
-
-            self._in_lab = skipped.watch()
+            self._in_lab = _watch()
         self._rows: dict[tuple[Any, ...], dict[str, Any]] = {}
         self._outcomes: dict[str, list[dict[str, Any]]] = {}
         self._studies: list[Study] = []
@@ -140,7 +146,7 @@ class Run:
             about: what the values are; by default what `kept` of data/papers/<id>.yaml says of this
                 name. what (in words; without it the frame is a table only), value (the column of
                 the value, by default `value`), by (the columns that tell rows apart), prompt
-                (whose answers a row rests on, see `evidence.answered`), and fields of all rows,
+                (whose answers a row rests on, see `_answered`), and fields of all rows,
                 such as unit or headline.
 
         Columns that bear the name of a field (n, ci_low, line, margin, limit, verdict, why, ...)
@@ -156,9 +162,9 @@ class Run:
         """
         kept = self._with_source(frame)
         self.table(name, kept)
-        given = evidence.kept(self.paper, name) | about
+        given = _kept(self.paper, name) | about
         if given.get("what") and len(kept):
-            fields = {"requirement": evidence.requirements(self.paper, name)} | given
+            fields = {"requirement": _requirements(self.paper, name)} | given
             self._add(kept, **fields)
         return kept
 
@@ -190,7 +196,7 @@ class Run:
         added: dict[tuple[Any, ...], dict[str, Any]] = {}
         for record in frame.to_dict("records"):
             row = usual | fields | {name: record[name] for name in own}
-            row["prompt_id"], row["variant"] = evidence.answered(record, prompt, reads)
+            row["prompt_id"], row["variant"] = _answered(record, prompt, reads)
             row["value"], row["cell"] = record[value], {name: record[name] for name in by}
             row = {name: _field(name, one) for name, one in row.items()}
             if not row["status"] or (row["value"] is None and row["status"] == "ok"):
@@ -245,7 +251,7 @@ class Run:
         figures/<name>.csv. Of a frame that is empty or without any value nothing is written, and
         one line says why.
         """
-        from katayori.report import charts, pictures
+        from katayori.report import charts, tables
 
         chart = charts.Chart(**drawing)
         if why := charts.why_empty(frame, chart):
@@ -255,7 +261,7 @@ class Run:
         if not name:
             return fig
         self._keep_figure(name, fig, charts.drawn_columns(frame, chart))
-        return pictures.display(fig, chart.title)
+        return tables.display(fig, chart.title)
 
     def _keep_figure(self, name: str, fig: "Figure", numbers: "pd.DataFrame") -> None:
         from matplotlib import rc_context
@@ -309,7 +315,7 @@ class Run:
     def skip(self, reason: str) -> NoReturn:
         """Ends the notebook without failing it.
 
-        Writes skipped.json, prints the reason, raises SystemExit(0); in JupyterLab see `skipped`.
+        Writes skipped.json, prints the reason, raises SystemExit(0); in JupyterLab see `_watch`.
         """
         self._write("skipped.json", _json({"paper": self.paper, "reason": reason}))
         if self._in_lab:
@@ -383,3 +389,132 @@ def harmless(value: Any) -> Any:
     # csv readers break lines at a bare \r
     text = value.replace("\r\n", "\n").replace("\r", "\n").replace("\0", "␀")
     return f"'{text}" if FORMULA.match(value) else text
+
+
+# --- what a kept table or figure stands for -------------------------------------------------------
+
+
+def _requirements(paper: str, name: str) -> str:
+    """The requirements that name a kept table or figure, joined by "; "; empty where none does."""
+    place = re.compile(rf"\d\d_{paper}#{re.escape(name)}(?!\w)")  # `01_paper#table`
+    with (paths.data_dir() / "traceability.csv").open(encoding="utf-8", newline="") as file:
+        rows = csv.DictReader(file)
+        return "; ".join(row["requirement"] for row in rows if place.search(row["where"]))
+
+
+def _kept(paper: str, name: str) -> dict[str, Any]:
+    """What the values of a table are (`kept` of data/papers/<id>.yaml); empty: a table only."""
+    facts = paper_facts.of(paper) if paper in paper_facts.ids() else {}
+    return dict((facts.get("kept") or {}).get(name, {}))
+
+
+def _answered(
+    row: Mapping[Any, Any],
+    prompt: str | Mapping[str, Mapping[str, str]],
+    reads: Iterable[Mapping[str, Any]],
+) -> tuple[str | None, str | None]:
+    """The prompts whose answers a row of a kept table rests on, and the variants that were read.
+
+    Args:
+        row: of the table.
+        prompt: the id of a prompt, several of them joined by "+"; or, by the name of a column, the
+            ids by its levels. `id@set` stands for the answers to a set of items beside the study.
+            Empty: what the row has as its prompt_id. Of several it rests on those that were read.
+        reads: what was read (`Study.reads`).
+
+    Returns:
+        the ids joined by "+", and the variants of recordings joined by "; " (null: no recordings).
+    """
+    if isinstance(prompt, Mapping):
+        [(column, by_level)] = prompt.items()
+        prompt = by_level.get(str(row.get(column)), "")
+    named = prompt or row.get("prompt_id")
+    wanted = named.split("+") if isinstance(named, str) else []  # NaN: no prompt
+    of_prompt = [one for one in reads if _name_of(one) in wanted]
+    model = row.get("model")
+    found = [one for one in of_prompt if one["model"] == model or not isinstance(model, str)]
+    # A respondent that is made in a cell has no answers of its own in a study.
+    ids = [one["prompt_id"] for one in found or of_prompt]
+    if not ids and len(wanted) == 1:  # nobody answered, but it is clear what was to be asked
+        ids = [wanted[0].partition("@")[0]]
+    variants = [one["variant"] for one in found if one["variant"] is not None]
+    read = "; ".join(dict.fromkeys(variants)) if variants else None
+    return "+".join(dict.fromkeys(ids)) or None, read
+
+
+def _name_of(read: Mapping[str, Any]) -> str:
+    """What was read as `_answered` has it: `id`, or `id@set`."""
+    return "@".join(filter(None, (read["prompt_id"], read["items"])))
+
+
+# --- JupyterLab where answers are missing ---------------------------------------------------------
+# Under the runner a skipped notebook raises SystemExit, which papermill lets through. JupyterLab
+# shows it in red, stops Run All there and leaves below what an earlier setting gave. So a `Run`
+# without a folder, in IPython, does the following with public means of IPython only. The line is
+# printed in place of a traceback. The kernel replies that the cell went well, so that Run All goes
+# on and clears what stands below. Each cell from there on prints `NOT_RUN`, until a `Run` is made
+# anew.
+
+
+def _watch() -> bool:
+    """From now on missing answers end a cell in one line; cells run that were held back.
+
+    Gives whether there is an IPython to do so.
+    """
+    from IPython import get_ipython  # takes a while
+
+    shell = get_ipython()
+    if shell is None:
+        return False
+    if _held_back in shell.input_transformers_cleanup:
+        shell.input_transformers_cleanup.remove(_held_back)
+    # A kernel shows what other means render, even an empty traceback, as an output of type error.
+    shell.set_custom_exc((KatayoriError,), _told)
+    shell.events.register("post_run_cell", _went_well)
+    return True
+
+
+def _told(shell: Any, kind: Any, error: KatayoriError, trace: Any, tb_offset: Any = None) -> None:
+    """One line in place of a traceback for missing answers, and for whatever the set-up refuses.
+
+    Of other cells the traceback is shown: it tells the line of the reader's own change.
+    """
+    is_missing = isinstance(error, UnavailableError)
+    if not is_missing and not SETUP.search(shell.history_manager.input_hist_raw[-1]):
+        shell.showtraceback((kind, error, trace), tb_offset=tb_offset)
+        return
+    print(f"{'skipped' if is_missing else 'katayori'}: {error}")
+    if _held_back not in shell.input_transformers_cleanup:
+        shell.input_transformers_cleanup.append(_held_back)
+
+
+def _went_well(result: Any) -> None:
+    """What `_told` has told is no error of the cell, or Run All would stop here.
+
+    The kernel makes its reply from this result after the event.
+    """
+    from IPython import get_ipython
+
+    is_held_back = _held_back in get_ipython().input_transformers_cleanup
+    if result and is_held_back and isinstance(result.error_in_exec, KatayoriError):
+        result.error_in_exec = None
+
+
+def _held_back(lines: list[str]) -> list[str]:
+    """The set-up and cells of settings as they are; in place of any other cell a line says so.
+
+    A cell is not passed over in silence, since it may be one that the reader has just written.
+    """
+    cell = "".join(lines)
+    return lines if SETUP.search(cell) or _is_settings(cell) else [f"print({NOT_RUN!r})\n"]
+
+
+def _is_settings(cell: str) -> bool:
+    """Whether a cell only imports and sets literals, as the parameters cell does."""
+    try:
+        for one in ast.parse(LINE_MAGIC.sub("", cell)).body:
+            if not isinstance(one, ast.Import | ast.ImportFrom):
+                ast.literal_eval(one.value)  # type: ignore[attr-defined]
+    except (AttributeError, SyntaxError, TypeError, ValueError):
+        return False
+    return True

@@ -1,4 +1,4 @@
-"""Tables and texts as notebooks show them: escaped, rounded, the same on every machine.
+"""Tables, texts and pictures as notebooks show them: escaped, rounded, the same on every machine.
 
 nbval compares both forms.
 """
@@ -9,17 +9,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 from unicodedata import east_asian_width
 
-from katayori import paths
-from katayori.data import paper_facts
-from katayori.errors import expect
-from katayori.report import column_names
-from katayori.report.status_words import mark
-
 if TYPE_CHECKING:
     import pandas as pd
-
-#: The notebook about all papers, which has terms of its own.
-OVERVIEW = "overview"
+    from matplotlib.figure import Figure
 
 MAX_CELL, SHORT = 300, 28
 MAX_TEXT = 20_000
@@ -31,6 +23,8 @@ BOX = """<style>
 .katayori-rows th { position: sticky; top: 0; background: var(--jp-layout-color0, Canvas) }
 @media print { .katayori-rows { max-height: none; overflow: visible } }
 </style>"""
+#: Dots an inch of figures in notebooks: sharp in print; half of them are an inch on the screen.
+DOTS = 192
 #: How the markup of `nothing` begins; escaped text can never look like it.
 NOTHING = '<p class="nothing">'
 _MARKS = (0x061C, 0x200E, 0x200F, 0xFEFF)
@@ -140,6 +134,7 @@ def _columns(
 ) -> list[Column]:
     """Columns under names for readers; two that are one in a table as one."""
     from katayori.frames import LABEL_OR_NONE, require  # imports pandas, which takes a while
+    from katayori.report.names import human, listed
 
     require("show", frame, dict.fromkeys(columns, LABEL_OR_NONE))
     texts = {name: [_value(one, name, digits, scale) for one in frame[name]] for name in columns}
@@ -147,20 +142,21 @@ def _columns(
         why = [_value(one, "status", digits, 1) for one in frame["status"]]
         both = zip(texts["value"], why, strict=True)
         texts["value"] = [f"— ({said})" if one == "—" and said else one for one, said in both]
-    for name, (low, high) in column_names.listed().pairs.items():
+    for name, (low, high) in listed().pairs.items():
         if low in texts and high in texts:
             ends = zip(texts[low], texts.pop(high), strict=True)
             texts[low] = ["—" if "—" in pair else f"[{', '.join(pair)}]" for pair in ends]
             texts = {name if one == low else one: own for one, own in texts.items()}
     are_numbers = {one: one not in frame or frame[one].dtype.kind in "iuf" for one in texts}
     return [
-        Column(names.get(one) or column_names.human(one), own, are_numbers[one])
-        for one, own in texts.items()
+        Column(names.get(one) or human(one), own, are_numbers[one]) for one, own in texts.items()
     ]
 
 
 def _value(value: Any, column: str, digits: int, scale: float) -> str:
     """A value for readers: counts without decimals, a status in words, yes and no, a small p."""
+    from katayori.report.names import listed, mark
+
     value = unwrap(value)
     if column == "status":
         return mark(value) if isinstance(value, str) and value != "ok" else ""
@@ -176,7 +172,7 @@ def _value(value: Any, column: str, digits: int, scale: float) -> str:
     is_p = column == "p" or column.startswith(("p_", "p "))
     if is_p and 0 < value < 10**-digits / 2:
         return f"<{10**-digits:.{digits}f}"
-    is_in_unit = column in column_names.listed().in_unit
+    is_in_unit = column in listed().in_unit
     if value == int(value) and not is_in_unit and not is_p:
         return str(int(value))
     # + 0.0: never "-0.000", which differs between processors
@@ -241,26 +237,28 @@ def width_of(text: str) -> int:
     return sum(2 if east_asian_width(letter) in "WF" else 1 for letter in text)
 
 
-def terms() -> "pd.DataFrame":
-    """The entries of data/glossary.yaml, as they stand there."""
-    import pandas as pd
+def display(fig: "Figure", alt: str = "") -> Any:
+    """The figure as an inline PNG of 192 dots an inch, shown at 96 (an IPython Image).
 
-    from katayori.data.files import read_checked
-    from katayori.report.glossary_schema import Term
-
-    return pd.DataFrame(read_checked(list[Term], paths.registry("glossary.yaml")))
-
-
-def glossary(paper: str | None = None) -> "pd.DataFrame":
-    """The terms of a paper's notebook, or all of them (data/glossary.yaml).
-
-    Columns: term, 日本語, meaning, function. `function` is where the library defines or computes
-    it, such as "metrics.agreement: krippendorff_alpha". A paper that no term names has the terms of
-    all papers. Raises KatayoriError for an unknown paper.
+    `alt` is its text alternative for readers who cannot see; by default its title.
     """
-    listed = terms().rename(columns={"ja": "日本語", "see": "function"})
-    if paper is not None:
-        expect(paper, (*paper_facts.ids(), OVERVIEW), "paper of the glossary")
-        listed = listed[[papers == "all" or paper in papers for papers in listed["papers"]]]
-    listed["function"] = listed["function"].str.replace(r"\.(\w+)$", r": \1", regex=True)
-    return listed[["term", "日本語", "meaning", "function"]].reset_index(drop=True)
+    from io import BytesIO
+
+    from IPython.display import Image
+
+    drawn = BytesIO()
+    fig.savefig(drawn, format="png", dpi=DOTS, metadata={"Software": None})
+    about = alt or fig.get_suptitle() or "figure"
+    return Image(_with_few_colours(drawn.getvalue()), alt=about, retina=True)
+
+
+def _with_few_colours(png: bytes) -> bytes:
+    """The same picture in 256 colours: a third of the size, and no difference that one sees."""
+    from io import BytesIO
+
+    from PIL import Image
+
+    small = BytesIO()
+    picture = Image.open(BytesIO(png)).convert("RGB")
+    picture.quantize(256, dither=Image.Dither.NONE).save(small, format="png", optimize=True)
+    return small.getvalue()

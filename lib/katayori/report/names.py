@@ -1,0 +1,87 @@
+"""What readers see in place of names: of columns, of statuses, and of terms (the glossary).
+
+The words stand in data/column_names.yaml and data/glossary.yaml.
+"""
+
+from functools import lru_cache
+from typing import Literal
+
+import pandas as pd
+
+from katayori import paths
+from katayori.data import files, paper_facts
+from katayori.data.schema import Schema, Text
+from katayori.errors import expect
+
+#: The notebook about all papers, which has terms of its own.
+OVERVIEW = "overview"
+
+
+class Term(Schema):
+    """A term, the papers whose notebooks use it, the function that computes it, other names."""
+
+    term: Text
+    ja: Text
+    papers: Literal["all"] | list[Text]
+    see: Text | None
+    meaning: Text
+    also: list[Text] | None = None
+
+
+class ColumnNames(Schema):
+    """What readers see in place of columns' names and statuses; columns that make one together;
+    what to do about a status.
+    """
+
+    names: dict[Text, Text]
+    pairs: dict[Text, list[Text]]
+    in_unit: list[Text]
+    statuses: dict[Text, Text]
+    remedies: dict[Text, Text]
+
+
+@lru_cache
+def listed() -> ColumnNames:
+    """Names of columns and statuses, and pairs of columns that are one in a table."""
+    return files.read_as(ColumnNames, paths.registry("column_names.yaml"), "column names")
+
+
+def human(column: str) -> str:
+    """The name of a column for readers; one that is not listed without its underscores.
+
+    Example:
+        >>> human("n_invalid"), human("my_own_column")
+        ('unreadable', 'my own column')
+    """
+    return listed().names.get(column, column.replace("_", " "))
+
+
+def mark(status: str) -> str:
+    """What a status means, in the few words that stand in place of a value; one that is not known
+    is shown as it is.
+
+    Example:
+        >>> mark("few_clusters"), mark("no_valid_answer")
+        ('too little data', 'no valid answer')
+    """
+    return listed().statuses.get(status, status.replace("_", " ")) or "no status"
+
+
+def terms() -> pd.DataFrame:
+    """The entries of data/glossary.yaml, as they stand there."""
+    return pd.DataFrame(files.read_checked(list[Term], paths.registry("glossary.yaml")))
+
+
+def glossary(paper: str | None = None) -> pd.DataFrame:
+    """The terms of a paper's notebook, or all of them (data/glossary.yaml).
+
+    Columns: term, 日本語, meaning, function. `function` is where the library defines or computes
+    it, such as "metrics.agreement: krippendorff_alpha". A paper that no term names has the terms of
+    all papers. Raises KatayoriError for an unknown paper.
+    """
+    found = terms().rename(columns={"ja": "日本語", "see": "function"})
+    if paper is not None:
+        expect(paper, (*paper_facts.ids(), OVERVIEW), "paper of the glossary")
+        found = found[[papers == "all" or paper in papers for papers in found["papers"]]]
+    found["function"] = found["function"].str.replace(r"\.(\w+)$", r": \1", regex=True)
+    return found[["term", "日本語", "meaning", "function"]].reset_index(drop=True)
