@@ -524,7 +524,9 @@ def test_a_wide_table_scrolls_with_the_keys_and_prints_whole(site, tab):
     # A box that scrolls, or a flexible one, is cut by the browser after so many sheets.
     above = "for (let one = document.querySelector('article'); one; one = one.parentElement)"
     cut = f"(() => {{ const cut = []; {above} {{ const look = getComputedStyle(one);"
-    cut += " if (one.matches('body *') && (look.overflow !== 'visible' || look.display !== 'block'))"
+    cut += (
+        " if (one.matches('body *') && (look.overflow !== 'visible' || look.display !== 'block'))"
+    )
     assert tab.js(f"{cut} cut.push(one.className) }} return cut }})()") == []
     tab.call("Emulation.setEmulatedMedia", media="")
 
