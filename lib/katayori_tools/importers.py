@@ -32,7 +32,6 @@ from typing import Any
 
 from katayori import profiles
 from katayori.data.files import json_lines
-from katayori.data.harness_logs import content_of, log_of_inspect
 from katayori.errors import KatayoriError
 from katayori.finish_reasons import ended
 from katayori.papers.items import OwnItems, prompts_of
@@ -43,6 +42,7 @@ from katayori.prompting.store import Response
 from katayori_tools.asking import Scope, requests_of, steps
 from katayori_tools.batch import Refused, list_refused
 from katayori_tools.choices import Asking
+from katayori_tools.harness_logs import content_of, log_of_inspect
 from katayori_tools.inputs import own_items
 from katayori_tools.notebooks import names
 from katayori_tools.send import read_completion

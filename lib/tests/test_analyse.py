@@ -11,10 +11,10 @@ import pandas as pd
 import pytest
 from bs4 import BeautifulSoup
 
-from katayori.data.sample_logs import read_log
 from katayori.metrics import bbq, exchange, judges, pairs, shares
 from katayori_tools import analyses, cli, papers
 from katayori_tools.analyses import kinds, page as pages, paired, reading, rows as flat
+from katayori_tools.harness_logs import read_log
 from katayori_tools.pages import POLICY
 
 LOGS = Path(__file__).parent / "fixtures" / "harness_logs"

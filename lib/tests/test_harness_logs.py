@@ -11,11 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from katayori.data import harness_logs
 from katayori.errors import KatayoriError
 from katayori.prompting.exchange import import_answers
 from katayori.prompting.models import get_model
-from katayori_tools import cli, importers
+from katayori_tools import cli, harness_logs, importers
 from katayori_tools.asking import requests_of
 
 LOGS = Path(__file__).parent / "fixtures" / "harness_logs"

@@ -13,13 +13,12 @@ from dataclasses import replace
 import pytest
 from test_batch import MODEL, live_requests
 
-from katayori.data import harness_logs
 from katayori.errors import KatayoriError
 from katayori.prompting.exchange import import_answers
 from katayori.prompting.frames import answers_frame
 from katayori.prompting.models import get_model
 from katayori.prompting.requests import Request
-from katayori_tools import cli, importers
+from katayori_tools import cli, harness_logs, importers
 
 PAPER = "discrim_eval"
 

@@ -18,7 +18,6 @@ from typing import Any
 
 import pandas as pd
 
-from katayori.data.harness_logs import results_of_inspect
 from katayori.errors import KatayoriError
 from katayori.prompting.exchange import import_answers
 from katayori.prompting.models import get_model
@@ -27,6 +26,7 @@ from katayori.prompting.store import Response, Store
 from katayori_tools import importers
 from katayori_tools.choices import Asking
 from katayori_tools.collect import collect_sync
+from katayori_tools.harness_logs import results_of_inspect
 from katayori_tools.harnesses import environment, stub, writing
 from katayori_tools.harnesses.benchmarks import (
     VALID,

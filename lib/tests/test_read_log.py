@@ -1,4 +1,4 @@
-"""`sample_logs.read_log`: logs that the harnesses really wrote, and what is no log."""
+"""`harness_logs.read_log`: logs that the harnesses really wrote, and what is no log."""
 
 import json
 import shutil
@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from katayori.data.sample_logs import read_log
 from katayori.errors import KatayoriError
+from katayori_tools.harness_logs import read_log
 
 LOGS = Path(__file__).parent / "fixtures" / "harness_logs"
 
