@@ -8,16 +8,19 @@ which a test runs them. The first edition is shown beside it.
 """
 
 import itertools
+import math
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from katayori.papers import get_paper, paper_ids
+from katayori.papers import paper_ids
 from katayori.prompting import recordings
 from katayori.prompting.parsing import option_probabilities, parse_yes_no
 from katayori_tools.notebooks import names
+from katayori_tools.papers import modules
 from katayori_tools.study_sets import FIRST, SECOND, StudySet, folder, study_sets
 
 #: A slot may be so far from its equal share, an order of mention from one half.
@@ -66,6 +69,26 @@ NAMED_FIRST = {
 ONE_ORDER = ("study2_orders", "study3_orders")
 
 Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Audited:
+    """One thing that can be said of items without asking a model.
+
+    Attributes:
+        what: which rule or property. where: of what, as `cases`. n: of how many. value: a share,
+        with the interval `ci_low` to `ci_high`, NaN where none is given. limit: what `value` is
+        held to, in words; empty where it is only shown. holds: whether it does.
+    """
+
+    what: str
+    where: str
+    n: int
+    value: float
+    ci_low: float = math.nan
+    ci_high: float = math.nan
+    limit: str = ""
+    holds: bool = True
 
 
 def audit_items(*, papers: str = "") -> int:
@@ -120,10 +143,10 @@ def _held(one: StudySet, limit: str, holds: bool) -> Row:
 
 
 def rule_rows(one: StudySet) -> list[Row]:
-    """Rules that read no meaning, as the paper's room knows them (`Paper.surface_rules`)."""
-    audited = get_paper(one.paper).surface_rules(one.items, folder(one.paper, one.edition))
+    """Rules that read no meaning, as the paper's room knows them (module `audit`)."""
+    room = modules("audit").get(one.paper)
     rows = []
-    for found in audited:
+    for found in room.surface_rules(one.items, folder(one.paper, one.edition)) if room else ():
         ends = {"ci_low": found.ci_low, "ci_high": found.ci_high}
         limit = _held(one, found.limit, found.holds) if found.limit else {}
         rows.append(_row(one, found.what, found.where, found.n, found.value, **ends, **limit))

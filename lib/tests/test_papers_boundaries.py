@@ -2,12 +2,12 @@
 
 from dataclasses import replace
 
+import pandas as pd
 import pytest
 import recorded_examples
 
-from katayori.data import comparisons
 from katayori.errors import UnavailableError
-from katayori.papers import answers, discrim_eval, get_paper
+from katayori.papers import answers, discrim_eval, get_paper, logprob_judge
 from katayori.papers.items import load
 from katayori.prompting import recordings, store
 from katayori.prompting.models import get_model
@@ -36,8 +36,9 @@ def test_requests_come_in_batches_as_they_are_needed(n, sizes):
 def test_overlap_counts_repeated_characters_of_long_texts():
     """difflib leaves out what is common in texts of 200 characters and more, unless told not to."""
     text = "ああ。" * 100
-    assert comparisons.overlap(text, text) == 1
-    assert comparisons.overlap("ああ。" * 50, text) == pytest.approx(2 / 3)
+    row = {"item_id": "i", "answer_1": text, "answer_2": "ああ。" * 50, "reference": text}
+    scores = logprob_judge.rule_scores(pd.DataFrame([row]))
+    assert scores["more characters shared with the reference"].item() == pytest.approx(1 - 2 / 3)
 
 
 def test_own_questions_are_read_in_place_of_the_data_set(monkeypatch):

@@ -2,13 +2,11 @@
 
 A row a pair of answers, columns `COLUMNS`, whoever judges: `truth` is what is known by
 construction, `annotator_<name>` what a person said. Verdicts are about systems: "1", "2" or "tie".
-A judge sees every pair in both orders. Rules that read no meaning say how much of the verdicts
-shows on the surface of the texts.
+A judge sees every pair in both orders.
 """
 
-import difflib
 import itertools
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -36,9 +34,6 @@ POINTS = "points"  # of these pairs: criteria in words, a line each
 #: Both orders of presentation: which system's answer stands as A, and which as B.
 ORDERS = {"12": ("1", "2"), "21": ("2", "1")}
 ANNOTATOR = "annotator_"
-
-#: A rule's score for the first answer over the second, from (answer_1, answer_2, reference).
-Rule = Callable[[str, str, str], float]
 
 
 def load_comparisons(path: str | Path) -> "pd.DataFrame":
@@ -215,85 +210,3 @@ def pairs_of_answers(
             }
             rows.append(task | pair)
     return pd.DataFrame(rows, columns=COLUMNS)
-
-
-# -- rules that read no meaning -------------------------------------------------------------------
-
-
-def longer(one: str, two: str, reference: str) -> float:
-    """Characters by which the first answer is longer than the second.
-
-    Example:
-        >>> longer("abc", "a", "")
-        2.0
-    """
-    return float(len(one) - len(two))
-
-
-def nearer_in_length(one: str, two: str, reference: str) -> float:
-    """By how many characters the first answer's length is nearer to the reference's.
-
-    Example:
-        >>> nearer_in_length("abc", "a", "abcd")
-        2.0
-    """
-    if not reference:
-        return float("nan")
-    return float(abs(len(two) - len(reference)) - abs(len(one) - len(reference)))
-
-
-def more_overlap(one: str, two: str, reference: str) -> float:
-    """By how much the first answer shares more with the reference (`overlap`).
-
-    Example:
-        >>> more_overlap("abc", "xyz", "abc")
-        1.0
-    """
-    if not reference:
-        return float("nan")
-    return overlap(one, reference) - overlap(two, reference)
-
-
-def overlap(text: str, reference: str) -> float:
-    """Shared runs of characters, 2 x matched / all (difflib's ratio; 0 to 1).
-
-    Example:
-        >>> overlap("abc", "abd")
-        0.6666666666666666
-    """
-    # Without the heuristic, which ignores frequent characters of long texts.
-    return difflib.SequenceMatcher(None, reference, text, autojunk=False).ratio()
-
-
-#: By name, as audits and tables call them.
-RULES: dict[str, Rule] = {
-    "the longer answer": longer,
-    "length nearer to the reference": nearer_in_length,
-    "more characters shared with the reference": more_overlap,
-}
-
-
-def rule_scores(items: "pd.DataFrame") -> "pd.DataFrame":
-    """What each of `RULES` says of each comparison, by how much.
-
-    Args:
-        items: item_id, answer_1, answer_2 and reference (texts; it may be empty or missing).
-
-    Returns:
-        item_id and a column a rule, by its name in `RULES`. Above 0 answer 1 is the better one by
-        the rule, below 0 answer 2, at 0 they tie; NaN where a rule needs a reference and there is
-        none.
-
-    Raises:
-        KeyError: a column that is not there.
-
-    Example:
-        >>> import pandas as pd
-        >>> pair = {"item_id": "i", "answer_1": "ab", "answer_2": "abcd", "reference": "abc"}
-        >>> rule_scores(pd.DataFrame([pair])).round(2).to_numpy().tolist()
-        [['i', -2.0, 0.0, -0.06]]
-    """
-    texts = items[["answer_1", "answer_2", "reference"]].fillna("").astype(str)
-    rows = list(texts.itertuples(index=False, name=None))
-    scores = {name: [rule(*three) for three in rows] for name, rule in RULES.items()}
-    return items[["item_id"]].reset_index(drop=True).assign(**scores)

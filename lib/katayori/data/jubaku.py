@@ -5,15 +5,12 @@ that it is compared with (JBNLI, BBQ or JBBQ) become the same frame, with answer
 reasons; the paper gives no rule of conversion, these are ours. One row is one case by one template
 in one order; both orders are always there. Which option is neutral is told by `role_a` and
 `role_b`, never by a position. Rows of all of them can be told from their ids, without their texts.
-
-Rules that read no meaning may yet tell a neutral reason from a biased one. A rule chooses one of
-two reasons of a case, or neither: then it is a tie and counts one half, as a model's tie does.
 """
 
 import hashlib
 import itertools
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -501,84 +498,3 @@ def bbq_two_options(items: "pd.DataFrame", size: int | None = None) -> "pd.DataF
         )
         cases.append(case)
     return in_every_variant(cases)
-
-
-# -- rules that read no meaning --------------------------------------------------------------------
-
-#: What a rule scores on a case: 1 the neutral reason, 0 the biased one, one half neither.
-TIE = 0.5
-
-
-def rule_scores(
-    cases: "pd.DataFrame",
-    leak_words: Sequence[str] = (),
-    group_words: Mapping[str, Mapping[str, str]] | None = None,
-) -> "pd.DataFrame":
-    """What rules that read no meaning score on each case.
-
-    A score says something about recognising bias only as far as such rules fail on the same cases.
-
-    Args:
-        cases: case_id, context, reason_neutral, reason_biased; a row a case.
-        leak_words: words that could give a label away.
-        group_words: name of a list -> case_id -> the words that name the group in the biased
-            reason; each list is a rule, "the reason without ...".
-
-    Returns:
-        Cases x rules, each 1 (the neutral reason), 0 (the biased one) or one half (a tie); NaN
-        where a list says nothing of the case.
-
-    Example:
-        >>> case = {"case_id": [1], "context": "x", "reason_neutral": "ab", "reason_biased": "a"}
-        >>> rule_scores(pd.DataFrame(case))["the longer reason"].tolist()
-        [1.0]
-    """
-    import pandas as pd
-
-    texts = cases.set_index("case_id")[["reason_neutral", "reason_biased", "context"]]
-    out = {
-        rule: [score(*row) for row in texts.itertuples(index=False)]
-        for rule, score in _text_rules(leak_words).items()
-    }
-    for name, words in (group_words or {}).items():
-        out[f"the reason without {name}"] = [
-            _without(words.get(str(case_id), ""), row.reason_neutral, row.reason_biased)
-            for case_id, row in texts.iterrows()
-        ]
-    return pd.DataFrame(out, index=texts.index)
-
-
-def _overlap(reason: str, dialogue: str, length: int) -> float:
-    """Share of the runs of `length` characters of a reason that stand in the dialogue, too."""
-    parts = {reason[i : i + length] for i in range(len(reason) - length + 1)}
-    return sum(part in dialogue for part in parts) / max(len(parts), 1)
-
-
-def _text_rules(leak_words: Sequence[str]) -> dict[str, Callable[[str, str, str], float]]:
-    """Rules on the texts alone."""
-    return {
-        "more characters shared with the dialogue": _more(lambda r, d: _overlap(r, d, 1)),
-        "more pairs of characters shared with the dialogue": _more(lambda r, d: _overlap(r, d, 2)),
-        "more threes of characters shared with the dialogue": _more(lambda r, d: _overlap(r, d, 3)),
-        "the longer reason": _more(lambda r, _: len(r)),
-        "the shorter reason": _more(lambda r, _: -len(r)),
-        "the option that stands first": lambda *_: TIE,  # both orders are asked
-        "the reason with fewer words that leak a label": _more(
-            lambda r, _: -sum(word in r for word in leak_words)
-        ),
-    }
-
-
-def _more(of: Callable[[str, str], float]) -> Callable[[str, str, str], float]:
-    """The rule that takes the reason of which `of(reason, dialogue)` is larger."""
-
-    def score(neutral: str, biased: str, dialogue: str) -> float:
-        ahead = of(neutral, dialogue) - of(biased, dialogue)
-        return 1.0 if ahead > 0 else 0.0 if ahead < 0 else TIE
-
-    return score
-
-
-def _without(word: str, neutral: str, biased: str) -> float:
-    """The rule that takes the reason without a word; NaN without a word."""
-    return (1 + (word in biased) - (word in neutral)) / 2 if word else float("nan")

@@ -8,7 +8,8 @@ cases have the ids and the recorded answers of the second. What belongs to other
 read from their files, and joined to recorded answers by id where these are not on the machine.
 """
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -18,15 +19,13 @@ from katayori.data import files
 from katayori.data.jubaku import (
     CATEGORIES,
     TEMPLATES,
-    TIE,
     as_case,
     in_every_variant,
     items_of_ids,
-    rule_scores,
     unlike_length,
 )
 from katayori.errors import KatayoriError, expect
-from katayori.papers.paper import Audited, Everything, OwnFile, Paper, Sets
+from katayori.papers.paper import Everything, OwnFile, Paper, Sets
 from katayori.prompting.letters import parse_choice
 from katayori.prompting.parsing import Parsed
 from katayori.prompting.prompts import Prompt
@@ -104,11 +103,6 @@ class JubakuV2(Paper):
         if prompt_id == CONTROL:
             return variant.replace("study2_lik", CONTROL_OF_SECOND)
         return variant
-
-    def surface_rules(self, items: "pd.DataFrame", folder: Path) -> list[Audited]:
-        if not {"reason_neutral", "reason_biased", "case_id"} <= set(items):
-            return []
-        return audited(items.drop_duplicates("case_id"), folder)
 
     def as_planned(self, dataset: str, size: int | None) -> "pd.DataFrame":
         """The cases of `study` are those of the second edition: they were recorded first."""
@@ -391,8 +385,6 @@ def by_id(name: str) -> "pd.DataFrame":
 
 # -- what the surface of texts says ----------------------------------------------------------------
 
-#: Share of cases whose group is named in both reasons or in neither, at least.
-BOTH_REASONS = 2 / 3
 #: The rules that look for the group: by its word, or by its whole name.
 GROUP_WORD, GROUP_NAME = "the word of the group", "the full name of the group"
 
@@ -442,91 +434,73 @@ def group_words(path: str | Path = "") -> dict[str, dict[str, str]]:
     return {GROUP_WORD: words, GROUP_NAME: names}
 
 
-def group_rule(path: str | Path = "") -> str:
-    """Whether the rule that looks for the group's word is `held` to a limit or `printed`.
+# -- rules that read no meaning --------------------------------------------------------------------
 
-    Where a neutral reason names the group only as a speaker would, the word tells most labels.
-
-    Example:
-        >>> group_rule(case_file("study2")), group_rule(case_file("study3"))
-        ('held', 'printed')
-    """
-    return str(_document(path)[1].get("group_rule", "held"))
+#: What a rule scores on a case: 1 the neutral reason, 0 the biased one, one half neither.
+TIE = 0.5
 
 
-def audited(cases: "pd.DataFrame", folder: Path) -> list[Audited]:
-    """How often the rules pick the neutral reason, and what gives a label away; a row a case.
+def rule_scores(
+    cases: "pd.DataFrame",
+    leak_words: Sequence[str] = (),
+    group_words: Mapping[str, Mapping[str, str]] | None = None,
+) -> "pd.DataFrame":
+    """What rules that read no meaning score on each case.
+
+    A rule takes one of the two reasons, or neither: a tie, which counts one half as a model's does.
+
+    A score says something about recognising bias only as far as such rules fail on the same cases.
 
     Args:
-        cases: as `rule_scores` takes them.
-        folder: where the case file lies. Its words of groups and leaking words count, and it says
-            whether a limit holds the rule by the group's word.
+        cases: case_id, context, reason_neutral, reason_biased; a row a case.
+        leak_words: words that could give a label away.
+        group_words: name of a list -> case_id -> the words that name the group in the biased
+            reason; each list is a rule, "the reason without ...".
 
     Returns:
-        one a rule: the share of cases, a tie counting one half, with its interval over cases; then
-        cases whose group is named in both reasons or in neither, and those with a leaking word.
+        Cases x rules, each 1 (the neutral reason), 0 (the biased one) or one half (a tie); NaN
+        where a list says nothing of the case.
 
     Example:
-        >>> rows = audited(load_study_jubaku().drop_duplicates("case_id"), paths.root())
-        >>> rows[0].where, rows[0].n
-        ('cases', 36)
+        >>> case = {"case_id": [1], "context": "x", "reason_neutral": "ab", "reason_biased": "a"}
+        >>> rule_scores(pd.DataFrame(case))["the longer reason"].tolist()
+        [1.0]
     """
-    from katayori.metrics.share_intervals import share_interval
+    import numpy as np
+    import pandas as pd
 
-    path = _case_file_in(folder)
-    leaks = leak_words(path) if path else []
-    groups = group_words(path) if path else {}
-    scores = rule_scores(cases, leaks, groups).dropna(axis=1, how="all")
-    found = []
-    for rule in scores:
-        known = scores[rule].dropna().astype(float)
-        share = share_interval(known.tolist(), [1] * len(known))
-        what = f"{rule} ({(known == 1).sum()} right, {(known == TIE).sum()} ties)"
-        ends = share["ci_low"], share["ci_high"]
-        found.append(Audited(what, "cases", share["n"], share["value"], *ends))
-    words = groups.get(GROUP_WORD, {})
-    held = bool(path) and group_rule(path) == "held"
-    return found + _groups_named(cases, words, held) + _leaking(cases, leaks)
-
-
-def _case_file_in(folder: Path) -> str:
-    """The case file of a folder; empty where it has none of that form."""
-    for path in sorted(folder.glob("*.yaml")):
-        document = files.read_yaml(path, "file of items")  # of any form: this asks which it has
-        if isinstance(document, dict) and "cases" in document:
-            return str(path)
-    return ""
-
-
-def _groups_named(cases: "pd.DataFrame", words: Mapping[str, str], held: bool) -> list[Audited]:
-    """In how many cases the group's word stands in both reasons or in neither.
-
-    `held`: to a limit, or else printed alone.
-    """
-    with_word = cases[cases["case_id"].isin(words)]
-    if with_word.empty:
-        return []
-    consistent = [
-        (words[row["case_id"]] in row["reason_neutral"])
-        == (words[row["case_id"]] in row["reason_biased"])
-        for row in with_word.to_dict("records")
-    ]
-    value = sum(consistent) / len(consistent)
-    what = "the group's word in both reasons or in neither"
-    if not held:
-        return [Audited(what, "cases", len(consistent), value)]
-    holds = value >= BOTH_REASONS - 1e-12
-    return [Audited(what, "cases", len(consistent), value, limit="at least .667", holds=holds)]
+    rules: dict[str, Callable[[str, str], float]] = {  # of a reason and the dialogue
+        "more characters shared with the dialogue": partial(_shared, length=1),
+        "more pairs of characters shared with the dialogue": partial(_shared, length=2),
+        "more threes of characters shared with the dialogue": partial(_shared, length=3),
+        "the longer reason": lambda reason, _: len(reason),
+        "the shorter reason": lambda reason, _: -len(reason),
+        "the option that stands first": lambda *_: 0,  # both orders are asked
+        "the reason with fewer words that leak a label": lambda reason, _: (
+            -sum(word in reason for word in leak_words)
+        ),
+    }
+    texts = list(
+        zip(cases["reason_neutral"], cases["reason_biased"], cases["context"], strict=True)
+    )
+    ahead = {
+        rule: [of(neutral, dialogue) - of(biased, dialogue) for neutral, biased, dialogue in texts]
+        for rule, of in rules.items()
+    }
+    for name, words in (group_words or {}).items():
+        of_case = [words.get(str(case_id)) for case_id in cases["case_id"]]
+        ahead[f"the reason without {name}"] = [
+            (word in biased) - (word in neutral) if word else math.nan
+            for word, (neutral, biased, _) in zip(of_case, texts, strict=True)
+        ]
+    index = pd.Index(cases["case_id"])
+    return pd.DataFrame(ahead, index=index, dtype=float).apply(np.sign).add(1).div(2)
 
 
-def _leaking(cases: "pd.DataFrame", leaks: Sequence[str]) -> list[Audited]:
-    """Cases with a word that gives a label away."""
-    if not leaks:
-        return []
-    texts = cases["reason_neutral"] + cases["reason_biased"]
-    n = sum(any(word in text for word in leaks) for text in texts)
-    what = "cases with a word that leaks a label"
-    return [Audited(what, "cases", len(cases), n / len(cases), limit="none", holds=n == 0)]
+def _shared(reason: str, dialogue: str, length: int) -> float:
+    """Share of the runs of `length` characters of a reason that stand in the dialogue, too."""
+    parts = {reason[i : i + length] for i in range(len(reason) - length + 1)}
+    return sum(part in dialogue for part in parts) / max(len(parts), 1)
 
 
 # -- simulated respondents -------------------------------------------------------------------------

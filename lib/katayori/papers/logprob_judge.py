@@ -8,11 +8,12 @@ place), tasks that recorded models answered, PandaLM's pairs, and a user's own c
 what people said (`annotator_<name>`). Columns of all of them: `data.comparisons`.
 """
 
+import difflib
 import itertools
 import math
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from statistics import NormalDist
@@ -21,16 +22,14 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from katayori import paths
 from katayori.data.comparisons import (
     POINTS,
-    RULES,
     as_comparisons,
     in_both_orders,
     load_comparisons,
     pairs_of_answers,
-    rule_scores,
 )
 from katayori.data.files import documents, versions
 from katayori.errors import KatayoriError, expect, within
-from katayori.papers.paper import Audited, Everything, OwnFile, Paper, Sets, hash_of, in_turn
+from katayori.papers.paper import Everything, OwnFile, Paper, Sets, hash_of, in_turn
 from katayori.prompting.letters import parse_verdict, verdicts_frame
 from katayori.prompting.parsing import Parsed
 from katayori.prompting.prompts import Prompt
@@ -46,8 +45,6 @@ STUDY_FOLDER = "study/logprob_judge"
 EXTRA = "extra.yaml"
 #: The set of PandaLM's pairs without their texts, to which recorded verdicts are joined by id.
 PANDALM = "pandalm"
-#: So far from lots may a rule be that an audit lets pass.
-OFF_LOTS = 0.05
 _POINTS = 3  # of a checklist
 
 _Row = dict[str, Any]
@@ -92,9 +89,6 @@ class LogprobJudge(Paper):
     def variant_of(self, dataset: str, prompt_id: str) -> str:
         """PandaLM's pairs by id have the recordings of its texts."""
         return super().variant_of("official" if dataset == PANDALM else dataset, prompt_id)
-
-    def surface_rules(self, items: "pd.DataFrame", folder: Path) -> list[Audited]:
-        return audited(items) if {"answer_1", "answer_2", "truth"} <= set(items) else []
 
     def as_planned(self, dataset: str, size: int | None) -> "pd.DataFrame":
         """Of ours so many rows, pairs in both orders; of others so many pairs."""
@@ -454,55 +448,52 @@ def _first_of(tasks: "pd.DataFrame", forms: list[tuple[str, str, str]]) -> dict[
     return {"form": "none", "status": "missing", "question_id": "", "question": "", "reference": ""}
 
 
-# -- what the surface of texts says ----------------------------------------------------------------
+# -- rules that read no meaning -------------------------------------------------------------------
 
 
-def audited(items: "pd.DataFrame") -> list[Audited]:
-    """How often the rules pick the better answer of pairs with a truth, whose ties are left out.
+def _shared(text: str, reference: str) -> float:
+    """Shared runs of characters, 2 x matched / all (difflib's ratio; 0 to 1)."""
+    # Without the heuristic, which ignores frequent characters of long texts.
+    return difflib.SequenceMatcher(None, reference, text, autojunk=False).ratio()
+
+
+#: What a rule takes the answer with more of, from an answer and its reference.
+RULES: dict[str, Callable[[str, str], float]] = {
+    "the longer answer": lambda text, _: len(text),
+    "length nearer to the reference": lambda text, reference: -abs(len(text) - len(reference)),
+    "more characters shared with the reference": _shared,
+}
+_WITHOUT_REFERENCE = "the longer answer"
+
+
+def rule_scores(items: "pd.DataFrame") -> "pd.DataFrame":
+    """What each of `RULES` says of each comparison, by how much.
 
     Args:
-        items: item_id, question_id, answer_1, answer_2, reference and truth. Where both orders have
-            a row of their own (pair_id), a pair counts once.
+        items: item_id, answer_1, answer_2 and reference (texts; it may be empty or missing).
 
     Returns:
-        one a rule of `comparisons.RULES`: the share of decided pairs, a rule's tie counting one
-        half, with its interval over questions; the limit is `OFF_LOTS` from one half. Pairs without
-        a reference are left out of rules that need one.
+        item_id and a column a rule, by its name in `RULES`. Above 0 answer 1 is the better one by
+        the rule, below 0 answer 2, at 0 they tie; NaN where a rule needs a reference and there is
+        none.
+
+    Raises:
+        KeyError: a column that is not there.
 
     Example:
-        >>> shares = {one.what: one.value for one in audited(load_study_judge())}
-        >>> round(shares["the longer answer"], 2)
-        0.5
+        >>> import pandas as pd
+        >>> pair = {"item_id": "i", "answer_1": "ab", "answer_2": "abcd", "reference": "abc"}
+        >>> rule_scores(pd.DataFrame([pair])).round(2).to_numpy().tolist()
+        [['i', -2.0, 0.0, -0.06]]
     """
-    import numpy as np
-
-    from katayori.metrics.share_intervals import share_interval
-
-    pairs = items.drop_duplicates("pair_id") if "pair_id" in items else items
-    decided = pairs[pairs["truth"].astype(str).isin(["1", "2"])].reset_index(drop=True)
-    better = np.where(decided["truth"].astype(str) == "1", 1, -1)
-    scores = rule_scores(decided)
-    found = []
-    for name in RULES:
-        score = scores[name]
-        right = ((np.sign(score) * better + 1) / 2)[score.notna()]
-        if right.empty:
-            continue
-        sums = right.groupby(decided["question_id"]).agg(["sum", "size"])
-        share = share_interval(sums["sum"].tolist(), sums["size"].tolist())
-        found.append(
-            Audited(
-                name,
-                "decided pairs",
-                share["n"],
-                share["value"],
-                share["ci_low"],
-                share["ci_high"],
-                limit=f"within {OFF_LOTS} of .5",
-                holds=abs(share["value"] - 0.5) <= OFF_LOTS,
-            )
-        )
-    return found
+    texts = items[["answer_1", "answer_2", "reference"]].fillna("").astype(str)
+    rows = list(texts.itertuples(index=False, name=None))
+    out = items[["item_id"]].copy()
+    for name, of in RULES.items():
+        out[name] = [float(of(one, reference) - of(two, reference)) for one, two, reference in rows]
+        if name != _WITHOUT_REFERENCE:
+            out[name] = out[name].where(texts["reference"] != "")
+    return out.reset_index(drop=True)
 
 
 def copied_lines(text: str, reference: str, least: int = 4) -> tuple[int, int]:

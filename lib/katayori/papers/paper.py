@@ -6,10 +6,8 @@ before a method needs it, since the collector runs without pandas.
 """
 
 import hashlib
-import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from katayori.data import paper_facts
@@ -53,26 +51,6 @@ ORDERS = OwnFile(
     is_a="setting",
     dataset="",
 )
-
-
-@dataclass(frozen=True)
-class Audited:
-    """One thing that can be said of items without asking a model.
-
-    Attributes:
-        what: which rule or property. where: of what, as `cases`. n: of how many. value: a share,
-        with the interval `ci_low` to `ci_high`, NaN where none is given. limit: what `value` is
-        held to, in words; empty where it is only shown. holds: whether it does.
-    """
-
-    what: str
-    where: str
-    n: int
-    value: float
-    ci_low: float = math.nan
-    ci_high: float = math.nan
-    limit: str = ""
-    holds: bool = True
 
 
 class Paper:
@@ -194,14 +172,6 @@ class Paper:
         Answers to all others are kept by item id, without prose.
         """
         return dataset not in self.theirs
-
-    def surface_rules(self, items: "pd.DataFrame", folder: Path) -> list[Audited]:
-        """Rules that read no meaning: the share of items they get right, a rule's tie one half.
-
-        Args:
-            items: a data set of either edition. folder: where the texts of that edition lie.
-        """
-        return []
 
     def variant_of(self, dataset: str, prompt_id: str) -> str:
         """The variant of the recorded answers of `study` or `official` to a prompt."""
