@@ -27,8 +27,7 @@ import pytest
 
 from katayori import paths
 from katayori.errors import KatayoriError
-from katayori.report.exercises import exercises
-from katayori.report.exercises_schema import Choice, Written
+from katayori.report.exercises import Choice, Written, exercises
 from katayori_tools import notebooks
 from katayori_tools.reproduce import kernel_settings
 

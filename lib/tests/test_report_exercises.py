@@ -3,8 +3,7 @@
 import pytest
 
 from katayori.errors import KatayoriError
-from katayori.report.exercises import check, exercises, judged
-from katayori.report.exercises_schema import Choice, Numbers
+from katayori.report.exercises import Choice, Numbers, check, exercises, judged
 
 LETTER = Choice(right="b", why="Because.", hints={"a": "Look at a.", "c": "Look at c."})
 TWO = Numbers(

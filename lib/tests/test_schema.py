@@ -31,7 +31,7 @@ from katayori.data.files import read_as, read_checked
 from katayori.data.schema import Count, Head, Lenient, Schema, Text, checked
 from katayori.errors import KatayoriError
 from katayori.prompting import models_schema, prompts_schema
-from katayori.report import exercises_schema, names
+from katayori.report import exercises, names
 from katayori_tools.engines import weights
 from katayori_tools.exports import measures
 from katayori_tools.papers.jubaku_v2 import construct
@@ -87,7 +87,7 @@ KINDS: dict[str, Any] = {
     "data/papers/*.yaml": paper_facts_schema.PaperFacts,
     "data/glossary.yaml": list[names.Term],
     "data/column_names.yaml": names.ColumnNames,
-    "data/exercises.yaml": exercises_schema.ExercisesFile,
+    "data/exercises.yaml": exercises.ExercisesFile,
     "data/study/discrim_eval/questions.yaml": discrim_eval.QuestionFile,
     "data/study/discrim_eval_2/blank.yaml": discrim_eval.BlankFile,
     "data/study/discrim_eval_2/plain.yaml": discrim_eval.PlainFile,
