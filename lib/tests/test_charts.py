@@ -12,8 +12,15 @@ from matplotlib.collections import LineCollection, QuadMesh
 from katayori.errors import KatayoriError
 from katayori.frames import not_asked
 from katayori.report import charts
-from katayori.report.chart_kinds import Chart, balanced, looks, wrapped
-from katayori.report.charts import draw, drawn_columns, why_empty
+from katayori.report.charts import (
+    Chart,
+    balanced,
+    draw,
+    drawn_columns,
+    looks,
+    why_empty,
+    wrapped,
+)
 from katayori.report.run import Run
 from katayori.report.tables import width_of
 
@@ -364,9 +371,9 @@ def test_every_kind_explains_itself_in_its_example():
     """The example of `draw` and of its small helpers run as they stand."""
     import doctest
 
-    from katayori.report import chart_kinds, names, tables
+    from katayori.report import names, tables
 
-    for module in (charts, chart_kinds, names, tables):
+    for module in (charts, names, tables):
         found = doctest.testmod(module)
         assert found.attempted and not found.failed
 
