@@ -51,7 +51,7 @@ def scores(name: str, n: int, url: str = "") -> tuple[list[list[tuple[float, int
     from katayori.prompting.models import at_server, get_model
     from katayori.prompting.prompts import Prompt
     from katayori.prompting.requests import build
-    from katayori.prompting.store import Store
+    from katayori_tools.answer_store import Store
     from katayori_tools.scoring import score_all
 
     prompt = Prompt(

@@ -10,7 +10,8 @@ from katayori.errors import KatayoriError, expect
 from katayori.papers.answers import without_folder
 from katayori.prompting.models import Model, Server
 from katayori.prompting.requests import Request
-from katayori.prompting.store import COLUMNS, Store, store_path
+from katayori.prompting.store import store_path
+from katayori_tools.answer_store import COLUMNS, Store
 from katayori_tools.notebooks import names
 
 if TYPE_CHECKING:

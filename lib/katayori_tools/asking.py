@@ -18,9 +18,10 @@ from katayori.papers.items import OwnItems
 from katayori.prompting import frames, prompts, recordings
 from katayori.prompting.models import Endpoint, Model, get_model, registry
 from katayori.prompting.prompts import Prompt
-from katayori.prompting.requests import Request, build
-from katayori.prompting.store import Response, Store, store_path
+from katayori.prompting.requests import Request, Response, build
+from katayori.prompting.store import store_path
 from katayori_tools import inputs, servers
+from katayori_tools.answer_store import Store
 from katayori_tools.answers import causes
 from katayori_tools.choices import (
     LIGHT_ENGINE,

@@ -37,10 +37,11 @@ from katayori import paths
 from katayori.errors import KatayoriError
 from katayori.prompting.models import Endpoint, Model, at_server, get_model, label_of
 from katayori.prompting.prompts import load_prompts
-from katayori.prompting.requests import Request
-from katayori.prompting.store import Response, Store, batches, store_path
+from katayori.prompting.requests import Request, Response
+from katayori.prompting.store import batches, store_path
 from katayori.report.tables import visible
 from katayori_tools import recording, servers
+from katayori_tools.answer_store import Store
 from katayori_tools.asking import LONG_ANSWER as STAND_IN, StepPlan, planned_steps
 from katayori_tools.choices import Asking, OwnServer
 from katayori_tools.notebooks import names

@@ -37,8 +37,7 @@ from katayori.finish_reasons import ended
 from katayori.papers.items import OwnItems, prompts_of
 from katayori.prompting.models import Model, get_model
 from katayori.prompting.prompts import Prompt, load_prompts
-from katayori.prompting.requests import Request
-from katayori.prompting.store import Response
+from katayori.prompting.requests import Request, Response
 from katayori_tools.asking import Scope, requests_of, steps
 from katayori_tools.batch import Refused, list_refused
 from katayori_tools.choices import Asking

@@ -19,7 +19,7 @@ from katayori.errors import KatayoriError
 from katayori.papers import get_paper, paper_ids
 from katayori.papers.items import OwnItems, check_limit, own_files, read_items
 from katayori.prompting.exchange import read_answers
-from katayori.prompting.store import Response
+from katayori.prompting.requests import Response
 
 #: Every variable that the code reads, but for those that end in the name of an endpoint or weights.
 VARIABLES = (

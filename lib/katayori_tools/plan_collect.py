@@ -18,10 +18,10 @@ import orjson
 from katayori import paths
 from katayori.errors import KatayoriError
 from katayori.finish_reasons import USUAL
-from katayori.prompting.requests import Request
-from katayori.prompting.store import Response, Store
+from katayori.prompting.requests import Request, Response
 from katayori.report.tables import visible
 from katayori_tools import batch, plan_jobs
+from katayori_tools.answer_store import Store
 from katayori_tools.asking import StepPlan
 from katayori_tools.batch import Rows, ShardWriter
 

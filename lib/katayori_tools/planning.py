@@ -15,8 +15,8 @@ from katayori.errors import KatayoriError
 from katayori.prompting import recordings
 from katayori.prompting.exchange import COLUMNS
 from katayori.prompting.models import Endpoint, Model
-from katayori.prompting.requests import Request
-from katayori.prompting.store import Response, Store
+from katayori.prompting.requests import Request, Response
+from katayori_tools.answer_store import Store
 from katayori_tools.collect import approximate_tokens, ask_one, cost_of, limits_of
 from katayori_tools.send import Sender
 

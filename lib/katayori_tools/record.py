@@ -6,8 +6,9 @@ from dataclasses import asdict, dataclass
 from functools import partial
 
 from katayori.errors import KatayoriError, expect
-from katayori.prompting.store import Store, store_path
+from katayori.prompting.store import store_path
 from katayori_tools import record_control, recording
+from katayori_tools.answer_store import Store
 from katayori_tools.collect import terminable
 from katayori_tools.notebooks import names
 from katayori_tools.record_hours import MOST_HOURS

@@ -17,8 +17,9 @@ from typing import Any
 
 from katayori import paths
 from katayori.errors import KatayoriError
-from katayori.prompting.store import Store, store_path
+from katayori.prompting.store import store_path
 from katayori_tools import priority
+from katayori_tools.answer_store import Store
 from katayori_tools.record_hours import hours_of
 from katayori_tools.record_plan import Work
 from katayori_tools.recording import replace_file

@@ -8,7 +8,7 @@ from typing import Any
 
 from katayori import paths
 from katayori.errors import KatayoriError
-from katayori.prompting.store import Response
+from katayori.prompting.requests import Response
 from katayori_tools.recording import replace_file
 
 #: Hours on two cores that an edition may take; what is beyond them is cut from the end.

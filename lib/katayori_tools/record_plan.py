@@ -15,9 +15,9 @@ from katayori.errors import KatayoriError, expect, within
 from katayori.papers import answers, get_paper, items as source, paper_ids
 from katayori.prompting import prompts, recordings
 from katayori.prompting.models import Endpoint, Model, get_model
-from katayori.prompting.requests import SEED_RULE, Request
-from katayori.prompting.store import Response, Store
+from katayori.prompting.requests import SEED_RULE, Request, Response
 from katayori_tools import asking
+from katayori_tools.answer_store import Store
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -9,9 +9,9 @@ from katayori import paths
 from katayori.errors import KatayoriError
 from katayori.papers import get_paper
 from katayori.prompting.models import Endpoint, Model
-from katayori.prompting.requests import Request, seed_rule_of
-from katayori.prompting.store import Response, Store
+from katayori.prompting.requests import Request, Response, seed_rule_of
 from katayori_tools import record_hours, recording
+from katayori_tools.answer_store import Store
 from katayori_tools.asking import served
 from katayori_tools.collect import collect_sync
 from katayori_tools.engines import vllm_env

@@ -19,8 +19,8 @@ from typing import Any
 from katayori import paths
 from katayori.errors import KatayoriError
 from katayori.prompting import recordings
-from katayori.prompting.requests import Request, seed_rule_of
-from katayori.prompting.store import Response, Store
+from katayori.prompting.requests import Request, Response, seed_rule_of
+from katayori_tools.answer_store import Store
 
 #: What the manifest tells of a shard's requests, which agree in it.
 IN_MANIFEST = (

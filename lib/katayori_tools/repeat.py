@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 from katayori.errors import KatayoriError
 from katayori.papers import get_paper
 from katayori.prompting.models import Endpoint
-from katayori.prompting.requests import Request
-from katayori.prompting.store import Response, Store, store_path
+from katayori.prompting.requests import Request, Response
+from katayori.prompting.store import store_path
 from katayori_tools import servers
+from katayori_tools.answer_store import Store
 from katayori_tools.asking import served, wanted
 from katayori_tools.choices import USUAL_SENDING, Asking, Sending
 from katayori_tools.collect import collect_sync

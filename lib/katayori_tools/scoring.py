@@ -9,7 +9,7 @@ from katayori.errors import KatayoriError
 from katayori.prompting.likelihood import check_can_score, to_response
 from katayori.prompting.models import Endpoint, Model
 from katayori.prompting.requests import Request
-from katayori.prompting.store import Store
+from katayori_tools.answer_store import Store
 from katayori_tools.collect import Summary, collect_sync, progress_line, terminable
 from katayori_tools.engines import scorer
 

@@ -16,8 +16,7 @@ from katayori.errors import KatayoriError
 from katayori.finish_reasons import LONGEST, ended
 from katayori.prompting.letters import verdict_position
 from katayori.prompting.models import Endpoint, Model
-from katayori.prompting.requests import Request
-from katayori.prompting.store import Response
+from katayori.prompting.requests import Request, Response
 from katayori.report.tables import visible
 from katayori_tools import vllm_scoring, wire
 

@@ -21,7 +21,8 @@ from katayori.prompting.models import (
     normalised,
     registry,
 )
-from katayori.prompting.store import Elsewhere, Store, store_path
+from katayori.prompting.store import store_path
+from katayori_tools.answer_store import Elsewhere, Store
 from katayori_tools.choices import OwnServer
 
 TIMEOUT = 5.0  # seconds that a server has to take a connection

@@ -11,8 +11,7 @@ from typing import Any
 
 from katayori.prompting.likelihood import to_response
 from katayori.prompting.models import Model
-from katayori.prompting.requests import Request
-from katayori.prompting.store import Response
+from katayori.prompting.requests import Request, Response
 
 #: What makes a chat's last message the unfinished turn of the assistant.
 UNFINISHED = {"add_generation_prompt": False, "continue_final_message": True}

@@ -17,7 +17,7 @@ from aiohttp import web
 
 from katayori.prompting.models import Endpoint, Model
 from katayori.prompting.requests import Request
-from katayori.prompting.store import Store
+from katayori_tools.answer_store import Store
 
 KEY_ENV = "KATAYORI_TEST_KEY"
 SUPPORTS = {"seed": True, "logprobs": True, "prefill": True, "max_tokens_field": "max_tokens"}

@@ -7,8 +7,10 @@ from api_double import KEY_ENV, Double, endpoint_for, model_for, requests_for
 from test_asking import chosen
 
 from katayori.errors import KatayoriError
-from katayori.prompting.store import Response, Store, store_path
+from katayori.prompting.requests import Response
+from katayori.prompting.store import store_path
 from katayori_tools import answers, cli
+from katayori_tools.answer_store import Store
 from katayori_tools.answers import PROVENANCE, stored_answers
 from katayori_tools.collect import collect_sync
 from katayori_tools.repeat import flip_rates, repeat

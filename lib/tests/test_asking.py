@@ -13,8 +13,10 @@ from katayori.errors import KatayoriError
 from katayori.papers import discrim_eval, get_paper, paper_ids
 from katayori.prompting import recordings
 from katayori.prompting.models import get_model
-from katayori.prompting.store import Response, Store, store_path
+from katayori.prompting.requests import Response
+from katayori.prompting.store import store_path
 from katayori_tools import asking, notebooks, record, recorder, recording
+from katayori_tools.answer_store import Store
 from katayori_tools.choices import Asking, Sending
 from katayori_tools.options import filled
 

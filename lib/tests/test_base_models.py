@@ -14,8 +14,8 @@ from katayori.prompting import recordings
 from katayori.prompting.models import Server, get_model
 from katayori.prompting.prompts import load_prompts
 from katayori.prompting.requests import build
-from katayori.prompting.store import Store
 from katayori_tools import asking, cli
+from katayori_tools.answer_store import Store
 from katayori_tools.planning import probe_logprobs
 from katayori_tools.send import MAX_TEXT, read_completion, wire_body
 

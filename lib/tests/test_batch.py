@@ -10,9 +10,10 @@ from conftest import CANARY
 
 from katayori.prompting.frames import answers_frame
 from katayori.prompting.models import get_model
-from katayori.prompting.requests import Request
-from katayori.prompting.store import Response, Store, store_path
+from katayori.prompting.requests import Request, Response
+from katayori.prompting.store import store_path
 from katayori_tools import asking, batch, cli
+from katayori_tools.answer_store import Store
 from katayori_tools.choices import Asking
 from katayori_tools.collect import collect_sync
 

@@ -10,8 +10,9 @@ from katayori.frame_checks import OUTCOMES
 from katayori.prompting.exchange import import_answers
 from katayori.prompting.frames import answers_frame
 from katayori.prompting.parsing import cut_short
-from katayori.prompting.store import Response, Store
+from katayori.prompting.requests import Response
 from katayori_tools import batch
+from katayori_tools.answer_store import Store
 from katayori_tools.send import read_completion
 
 #: What servers send, as they write it.

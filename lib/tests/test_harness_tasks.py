@@ -19,7 +19,7 @@ from katayori.errors import KatayoriError
 from katayori.papers import get_paper, paper_ids
 from katayori.prompting.models import get_model
 from katayori.prompting.recordings import by_request, complete, shards, to_response
-from katayori.prompting.store import Response
+from katayori.prompting.requests import Response
 from katayori_tools import cli, harness, importers
 from katayori_tools.asking import Scope, requests_of
 from katayori_tools.environment import _PIN, harness_lock_file

@@ -12,8 +12,8 @@ from katayori.papers.items import load
 from katayori.prompting import recordings, store
 from katayori.prompting.models import get_model
 from katayori.prompting.prompts import load_prompts
-from katayori.prompting.requests import build_body
-from katayori.prompting.store import Response, Store
+from katayori.prompting.requests import Response, build_body
+from katayori_tools.answer_store import Store
 
 
 @pytest.mark.parametrize(("n", "sizes"), [(0, []), (3, [3]), (4, [3, 1]), (7, [3, 3, 1])])

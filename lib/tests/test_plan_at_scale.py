@@ -19,8 +19,9 @@ from katayori.papers import answers, paper_ids
 from katayori.papers.items import OwnItems, load
 from katayori.prompting.models import get_model
 from katayori.prompting.prompts import load_prompts
-from katayori.prompting.store import Store, store_path
+from katayori.prompting.store import store_path
 from katayori_tools import asking, cli, plan as planner, planning
+from katayori_tools.answer_store import Store
 from katayori_tools.choices import Asking
 from katayori_tools.collect import collect_sync
 

@@ -17,9 +17,10 @@ from stub_model import chance, planted
 from katayori import paths
 from katayori.metrics.components import components, predict
 from katayori.papers import get_paper
-from katayori.prompting.requests import Request
-from katayori.prompting.store import Response, Store, store_path
+from katayori.prompting.requests import Request, Response
+from katayori.prompting.store import store_path
 from katayori_tools import asking, cli, precision
+from katayori_tools.answer_store import Store
 from katayori_tools.choices import Asking, OwnServer
 
 WORDS = dict(zip(FACETS, ("templates", "prompts", "orders"), strict=True))

@@ -17,8 +17,7 @@ from katayori.papers import answers
 from katayori.prompting import recordings
 from katayori.prompting.models import get_model, registry
 from katayori.prompting.prompts import load_prompts
-from katayori.prompting.requests import build
-from katayori.prompting.store import Response
+from katayori.prompting.requests import Response, build
 from katayori_tools import recording
 
 SETTINGS = {"engine": {"name": "double"}, "request": {"max_tokens": 5}}

@@ -34,8 +34,9 @@ from katayori.prompting.letters import LETTERS, parse_verdict, verdicts_frame
 from katayori.prompting.models import get_endpoint, get_model, registry
 from katayori.prompting.parsing import parse_number
 from katayori.prompting.prompts import Prompt, load_prompts
-from katayori.prompting.requests import build
-from katayori.prompting.store import Response, Store, store_path
+from katayori.prompting.requests import Response, build
+from katayori.prompting.store import store_path
+from katayori_tools.answer_store import Store
 from katayori_tools.collect import collect_sync
 
 PAPERS = sorted(

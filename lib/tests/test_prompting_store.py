@@ -21,8 +21,8 @@ from katayori.frame_checks import OUTCOMES
 from katayori.prompting import store as storing
 from katayori.prompting.models import Endpoint, Model
 from katayori.prompting.prompts import Prompt
-from katayori.prompting.requests import LOCAL_SAMPLING, Request, build, seed_for
-from katayori.prompting.store import Response, Store
+from katayori.prompting.requests import LOCAL_SAMPLING, Request, Response, build, seed_for
+from katayori_tools.answer_store import Store
 
 
 @pytest.fixture
@@ -244,7 +244,7 @@ def test_another_process_sees_each_answer_at_once(path):
 
 
 def test_many_processes_may_create_one_store(path):
-    code = "from katayori.prompting.store import Store\n"
+    code = "from katayori_tools.answer_store import Store\n"
     code += f"with Store({str(path)!r}) as s: print(s.pending([]))"
     children = [
         subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
@@ -390,7 +390,8 @@ sys.path.insert(0, sys.argv[1])
 from api_double import *
 from katayori.errors import KatayoriError
 from katayori_tools.collect import collect_sync
-from katayori.prompting.store import Response, Store
+from katayori.prompting.requests import Response
+from katayori_tools.answer_store import Store
 if not os.geteuid():
     os.setuid(65534)  # the superuser may write anything
 for step in ("open", "put", "collect"):

@@ -23,8 +23,7 @@ from katayori.prompting.letters import (
 from katayori.prompting.models import get_model
 from katayori.prompting.parsing import Parsed
 from katayori.prompting.prompts import load_prompts
-from katayori.prompting.requests import build
-from katayori.prompting.store import Response
+from katayori.prompting.requests import Response, build
 
 BOTH = [  # read alike with and without reasons
     ("A", "A"),

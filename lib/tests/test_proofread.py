@@ -6,7 +6,7 @@ from api_double import Double, endpoint_for, model_for
 
 from katayori.papers import inter_jbbq
 from katayori.prompting.prompts import load_prompts
-from katayori.prompting.store import Store
+from katayori_tools.answer_store import Store
 from katayori_tools.cli import main
 from katayori_tools.papers.inter_jbbq.proofread import PROMPT, lexicon_words, smoothed
 

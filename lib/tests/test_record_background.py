@@ -17,8 +17,10 @@ from conftest import write_plan
 
 from katayori.errors import KatayoriError
 from katayori.prompting import recordings
-from katayori.prompting.store import Response, Store, store_path
+from katayori.prompting.requests import Response
+from katayori.prompting.store import store_path
 from katayori_tools import priority, record, record_control, record_hours, record_plan, recorder
+from katayori_tools.answer_store import Store
 
 SMALL, LARGE = "qwen2.5-coder-0.5b", "qwen2.5-coder-1.5b"
 ENTRY = {

@@ -8,8 +8,9 @@ from katayori.data import paper_facts
 from katayori.errors import KatayoriError
 from katayori.papers import get_paper
 from katayori.prompting.requests import seed_rule_of
-from katayori.prompting.store import Store, store_path
+from katayori.prompting.store import store_path
 from katayori_tools import record_plan
+from katayori_tools.answer_store import Store
 
 SMALL, LARGE = "qwen2.5-coder-0.5b", "qwen2.5-coder-1.5b"
 ENTRY = {

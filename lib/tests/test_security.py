@@ -22,11 +22,12 @@ from one_row import add_row
 from katayori.errors import KatayoriError
 from katayori.prompting import recordings
 from katayori.prompting.frames import answers_frame
-from katayori.prompting.store import Response, Store
+from katayori.prompting.requests import Response
 from katayori.report.explorers import explorer
 from katayori.report.run import FIELDS, FORMULA, Run
 from katayori.report.tables import show, show_text
 from katayori_tools import cli, collect as collecting, compare, environment, recording, site
+from katayori_tools.answer_store import Store
 from katayori_tools.collect import collect_sync
 from katayori_tools.doctor import find_browser
 from katayori_tools.pages import write_report

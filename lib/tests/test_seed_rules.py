@@ -10,9 +10,10 @@ from katayori.papers import answers
 from katayori.prompting import recordings
 from katayori.prompting.models import get_model
 from katayori.prompting.prompts import load_prompts
-from katayori.prompting.requests import build, by_rule, seed_for, seed_rule_of
-from katayori.prompting.store import Response, Store, store_path
+from katayori.prompting.requests import Response, build, by_rule, seed_for, seed_rule_of
+from katayori.prompting.store import store_path
 from katayori_tools import asking, recording
+from katayori_tools.answer_store import Store
 
 MODEL = "qwen2.5-coder-0.5b"
 ITEMS = pd.DataFrame({"item_id": ["q1", "q2"], "question": ["A?", "B?"]})

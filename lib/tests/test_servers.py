@@ -20,12 +20,14 @@ from katayori.papers import answers, discrim_eval, get_paper
 from katayori.prompting import models
 from katayori.prompting.models import Server, at_server, get_model, normalised, registry
 from katayori.prompting.prompts import load_prompts
-from katayori.prompting.requests import build
-from katayori.prompting.store import Response, Store, store_path
+from katayori.prompting.requests import Response, build
+from katayori.prompting.store import StoredAnswers, store_path
 from katayori_tools import answers as answer_list, asking, batch, cli, servers
+from katayori_tools.answer_store import Store
 from katayori_tools.repeat import repeat
 
 OLD_STORE = Path(__file__).parent / "fixtures" / "store" / "schema1.db"
+TEXTS = ["Answer: no", "Answer: yes"]
 HERE = str(Path(__file__).parent)
 
 
@@ -160,11 +162,11 @@ def test_a_store_of_schema_1_is_copied_and_read(old):
         assert store.path.name == "answers.2.sqlite" and counts(store) == {"ok": 8}
         for name in ("gpt-4o-2024-11-20", "qwen2.5-coder-0.5b@local-vllm"):
             texts = [answer.text for _, answer in store.get(old_requests(name))]
-            assert texts == ["Answer: no", "Answer: yes"]
+            assert texts == TEXTS
         for name in ("my-model@custom", "my-model@vllm"):
             assert [answer for _, answer in store.get(old_requests(name))] == [None, None]
             found = [answer.text for _, answer in store.get(old_requests(name, "unknown"))]
-            assert found == ["Answer: no", "Answer: yes"]
+            assert found == TEXTS
         frame = answer_list.stored_answers(store, ["endpoint", "label", "address"])
         own = frame["endpoint"].isin(["custom", "vllm"])
         assert set(frame[own]["label"]) == set(frame[own]["address"]) == {"unknown"}
@@ -180,10 +182,33 @@ def test_a_store_of_schema_1_is_copied_and_read(old):
     ]
 
 
+def test_a_store_of_schema_1_is_read_without_a_copy(old):
+    """As a notebook does, which writes nothing."""
+    before = old.read_bytes()
+    with StoredAnswers(old) as store:
+        texts = [answer.text for _, answer in store.get(old_requests("gpt-4o-2024-11-20"))]
+        unknown = old_requests("my-model@custom", "unknown")
+        model, endpoint = get_model("my-model@custom")
+        endpoint = at_server(endpoint, label="unknown")
+        assert texts == [answer.text for _, answer in store.get(unknown)] == TEXTS
+        assert store.pending(old_requests("my-model@custom")) != store.pending(unknown) == []
+        assert store.newest(endpoint, model, "discrim_eval") == endpoint
+        assert len(store.servers("custom", model.identity, "discrim_eval")) == 1
+        assert store.answered_as("discrim_eval", model, endpoint)
+    assert old.read_bytes() == before and [p.name for p in old.parent.iterdir()] == [old.name]
+
+
+def test_a_store_that_is_not_there_has_no_answers_and_is_not_made(tmp_path):
+    asked = old_requests("gpt-4o-2024-11-20")
+    with StoredAnswers(tmp_path / "answers.sqlite") as store:
+        assert store.pending(asked) == asked and store.servers("custom", "m") == []
+    assert not list(tmp_path.iterdir())
+
+
 OPEN = """
 import resource, sys
 from katayori.errors import KatayoriError
-from katayori.prompting.store import Store
+from katayori_tools.answer_store import Store
 if len(sys.argv) > 2:  # bytes that a file may grow to, as on a disk that is full
     resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]),) * 2)
 try:

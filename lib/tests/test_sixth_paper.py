@@ -24,7 +24,7 @@ ROOM = '''
 
 from katayori.papers.paper import Paper
 from katayori.prompting.parsing import parse_yes_no
-from katayori.prompting.store import Response
+from katayori.prompting.requests import Response
 
 
 class Toy(Paper):

@@ -18,8 +18,8 @@ from katayori.prompting.frames import ANSWER_COLUMNS, MORE_COLUMNS, OF_REQUEST, 
 from katayori.prompting.models import Endpoint, Model, at_server, can_score, get_endpoint, get_model
 from katayori.prompting.parsing import Parsed
 from katayori.prompting.prompts import Prompt
-from katayori.prompting.requests import SEED_RULES, Request, build, by_rule
-from katayori.prompting.store import Response, Store, store_path
+from katayori.prompting.requests import SEED_RULES, Request, Response, build, by_rule
+from katayori.prompting.store import StoredAnswers, store_path
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -110,7 +110,7 @@ def as_recorded(requests: Sequence[Request]) -> list[Request]:
     return out
 
 
-def as_stored(store: Store, requests: Sequence[Request]) -> list[Request]:
+def as_stored(store: StoredAnswers, requests: Sequence[Request]) -> list[Request]:
     """Each request in the seed rule under which it is answered, the newest first.
 
     What no rule has an answer to gets the newest. So stores written before rule 2 are still read,
@@ -135,7 +135,7 @@ def live(requests: Sequence[Request]) -> list[Response]:
     What is not asked yet becomes an `error` response, so that nothing is silently dropped. Raises
     UnavailableError where none of the requests has been asked.
     """
-    with Store(store_path()) as store:
+    with StoredAnswers(store_path()) as store:
         answers = [answer for _, answer in store.get(as_stored(store, requests))]
     if requests and not any(answers):
         first = requests[0]
@@ -300,7 +300,7 @@ def server_asked(paper: str, model: Model, endpoint: Endpoint) -> Endpoint:
         stored = "or KATAYORI_LABEL to the label of stored answers (with make: LABEL=)"
         where = "in a notebook with %env NAME=value above the set-up cell"
         raise UnavailableError(f"{error}, {stored}; {where}") from None
-    with Store(store_path()) as store:
+    with StoredAnswers(store_path()) as store:
         return store.newest(endpoint, model, paper)
 
 
@@ -312,7 +312,7 @@ def server_record(paper: str, model: Model, endpoint: Endpoint) -> dict[str, Any
         endpoint = server_asked(paper, model, endpoint)
     except UnavailableError:
         return {}
-    with Store(store_path()) as store:
+    with StoredAnswers(store_path()) as store:
         names = store.answered_as(paper, model, endpoint)
     answered_as = [without_folder(name) for name in names]
     return {"server": endpoint.server.shown, "answered_as": answered_as}

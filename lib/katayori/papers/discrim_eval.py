@@ -20,9 +20,8 @@ from katayori.data import files
 from katayori.errors import KatayoriError, UnavailableError, expect
 from katayori.papers.paper import Everything, OwnFile, Paper, Sets
 from katayori.prompting.parsing import Parsed, parse_yes_no
-from katayori.prompting.requests import Request
+from katayori.prompting.requests import Request, Response
 from katayori.prompting.simulated import uniform
-from katayori.prompting.store import Response
 
 if TYPE_CHECKING:
     import pandas as pd

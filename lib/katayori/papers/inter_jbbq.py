@@ -31,9 +31,8 @@ from katayori.data.files import documents, read_checked, versions
 from katayori.errors import KatayoriError, UnavailableError, expect, within
 from katayori.papers.paper import ORDERS, Everything, OwnFile, Paper, Sets, by_category
 from katayori.prompting.parsing import Parsed, parse_option
-from katayori.prompting.requests import Request
+from katayori.prompting.requests import Request, Response
 from katayori.prompting.simulated import drawn_option, numbered_response
-from katayori.prompting.store import Response
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -33,9 +33,8 @@ from katayori.papers.paper import Everything, OwnFile, Paper, Sets, hash_of, in_
 from katayori.prompting.letters import parse_verdict, verdicts_frame
 from katayori.prompting.parsing import Parsed
 from katayori.prompting.prompts import Prompt
-from katayori.prompting.requests import Request
+from katayori.prompting.requests import Request, Response
 from katayori.prompting.simulated import likeliest_first, uniform
-from katayori.prompting.store import Response
 
 if TYPE_CHECKING:
     import pandas as pd

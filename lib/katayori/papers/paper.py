@@ -14,8 +14,7 @@ from katayori.data import paper_facts
 from katayori.errors import KatayoriError, expect
 from katayori.prompting.parsing import Parsed
 from katayori.prompting.prompts import Prompt
-from katayori.prompting.requests import Request
-from katayori.prompting.store import Response
+from katayori.prompting.requests import Request, Response
 
 if TYPE_CHECKING:
     import pandas as pd

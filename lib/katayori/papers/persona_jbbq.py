@@ -17,9 +17,8 @@ from katayori.data.files import read_checked, versions
 from katayori.errors import expect
 from katayori.papers.paper import ORDERS, Everything, OwnFile, Paper, Sets, by_category
 from katayori.prompting.parsing import Parsed, parse_number
-from katayori.prompting.requests import Request
+from katayori.prompting.requests import Request, Response
 from katayori.prompting.simulated import drawn_option, numbered_response, three_chances, uniform
-from katayori.prompting.store import Response
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -8,8 +8,7 @@ from katayori.data.files import rows_of
 from katayori.errors import KatayoriError
 from katayori.finish_reasons import Ended, ended
 from katayori.prompting.prompts import load_prompts
-from katayori.prompting.requests import Request
-from katayori.prompting.store import Response
+from katayori.prompting.requests import Request, Response
 
 COLUMNS = ["item_id", "prompt_id", "model", "repetition", "text", "finish_reason"]
 

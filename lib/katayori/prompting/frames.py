@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 from katayori.columns import OF_ANSWERS
 from katayori.finish_reasons import JUDGED_WHEN_READ, USUAL
 from katayori.prompting.parsing import Parsed, option_probabilities, parse_yes_no
-from katayori.prompting.requests import Request
-from katayori.prompting.store import Response
+from katayori.prompting.requests import Request, Response
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -20,8 +20,7 @@ from katayori.prompting.parsing import (
     cut_short,
     strip_thinking,
 )
-from katayori.prompting.requests import Request
-from katayori.prompting.store import Response
+from katayori.prompting.requests import Request, Response
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -12,8 +12,7 @@ from typing import Any
 
 from katayori.errors import KatayoriError
 from katayori.prompting.models import Endpoint, Model, can_score
-from katayori.prompting.requests import Request
-from katayori.prompting.store import Response
+from katayori.prompting.requests import Request, Response
 
 #: How a stored answer ended that holds scores.
 SCORED = "scored"

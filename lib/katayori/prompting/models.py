@@ -35,6 +35,11 @@ class Server:
         return bool(self.label or self.address)
 
     @property
+    def identity(self) -> tuple[str, str]:
+        """What tells servers apart, whatever the series: the label, else the address."""
+        return (self.label, "") if self.label else ("", self.address)
+
+    @property
     def key_parts(self) -> list[str | int]:
         """What follows the four parts of a key; nothing for vendors and older stores."""
         name = self.label or self.address

@@ -18,7 +18,7 @@ from typing import Any
 
 from katayori import paths
 from katayori.errors import KatayoriError, UnavailableError
-from katayori.prompting.store import Response
+from katayori.prompting.requests import Response
 
 
 def shard_name(model: str, prompt_id: str, variant: str = "") -> str:

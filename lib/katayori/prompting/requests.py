@@ -1,4 +1,4 @@
-"""A request: what is asked of which model, and the key under which its answer is kept."""
+"""A request: what is asked of which model, the key under which its answer is kept; a response."""
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
@@ -63,6 +63,26 @@ class Request:
             parts += self.server.key_parts
             self._key = hashlib.sha256(orjson.dumps(parts, option=orjson.OPT_SORT_KEYS)).hexdigest()
         return self._key
+
+
+@dataclass(slots=True)
+class Response:
+    """What came back for one request. `top` is the answer position's [(token, logprob), ...], most
+    likely first.
+    """
+
+    outcome: str
+    text: str = ""
+    finish_reason: str = ""
+    top: list[tuple[str, float]] | None = None
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    model_answered: str = ""
+    fingerprint: str = ""
+    latency: float = 0.0
+    attempts: int = 1
+    error: str = ""
+    created: float = 0.0
 
 
 def seed_for(item_id: str, repetition: int = 0, *, identity: str = "", rule: int = 1) -> int:

@@ -8,8 +8,7 @@ import hashlib
 import math
 from collections.abc import Mapping, Sequence
 
-from katayori.prompting.requests import Request
-from katayori.prompting.store import Response
+from katayori.prompting.requests import Request, Response
 
 
 def uniform(*parts: object) -> float:

@@ -9,8 +9,7 @@ import pandas as pd
 from katayori.errors import expect
 from katayori.prompting.frames import answers_frame
 from katayori.prompting.parsing import Parsed
-from katayori.prompting.requests import Request
-from katayori.prompting.store import Response
+from katayori.prompting.requests import Request, Response
 from katayori_tools import papers
 
 #: The ends of the interval of a measure, as its name goes on in a harness.

@@ -21,9 +21,9 @@ import pandas as pd
 from katayori.errors import KatayoriError
 from katayori.prompting.exchange import import_answers
 from katayori.prompting.models import get_model
-from katayori.prompting.requests import Request
-from katayori.prompting.store import Response, Store
+from katayori.prompting.requests import Request, Response
 from katayori_tools import importers
+from katayori_tools.answer_store import Store
 from katayori_tools.choices import Asking
 from katayori_tools.collect import collect_sync
 from katayori_tools.harness_logs import results_of_inspect

@@ -15,7 +15,7 @@ from inspect_ai.model import (
 from inspect_ai.scorer import Metric, SampleScore, Score, Scorer, Target, metric, scorer
 from inspect_ai.solver import Generate, Solver, TaskState, solver
 
-from katayori.prompting.store import Response
+from katayori.prompting.requests import Response
 from katayori_tools.harnesses import samples
 from katayori_tools.harnesses.benchmarks import get_benchmark, scores_of
 from katayori_tools.importers import response_of_inspect

@@ -5,7 +5,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from katayori.prompting.store import Response
+from katayori.prompting.requests import Response
 from katayori_tools.harnesses import samples
 from katayori_tools.harnesses.benchmarks import get_benchmark, names_of, scores_of
 

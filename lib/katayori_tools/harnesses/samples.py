@@ -17,8 +17,7 @@ from typing import Any
 from katayori.data.files import json_lines
 from katayori.papers import get_paper
 from katayori.prompting.models import Server
-from katayori.prompting.requests import Request
-from katayori.prompting.store import Response
+from katayori.prompting.requests import Request, Response
 from katayori_tools.harnesses.benchmarks import Benchmark, get_benchmark
 
 Row = dict[str, Any]

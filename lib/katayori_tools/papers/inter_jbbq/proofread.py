@@ -16,10 +16,11 @@ from katayori.papers import answers
 from katayori.papers.inter_jbbq import generate, read_topics
 from katayori.prompting.models import Endpoint, Model
 from katayori.prompting.prompts import load_prompts
-from katayori.prompting.requests import Request, build
-from katayori.prompting.store import Response, Store, store_path
+from katayori.prompting.requests import Request, Response, build
+from katayori.prompting.store import store_path
 from katayori.report.run import harmless
 from katayori_tools import servers
+from katayori_tools.answer_store import Store
 from katayori_tools.asking import served
 from katayori_tools.choices import OwnServer
 from katayori_tools.collect import collect_sync

@@ -26,9 +26,10 @@ from katayori.papers import answers, jubaku_v2
 from katayori.papers.answers import simulated
 from katayori.prompting.letters import parse_choice
 from katayori.prompting.prompts import Prompt, load_prompts
-from katayori.prompting.requests import build
-from katayori.prompting.store import Response, Store, store_path
+from katayori.prompting.requests import Response, build
+from katayori.prompting.store import store_path
 from katayori_tools import servers
+from katayori_tools.answer_store import Store
 from katayori_tools.asking import models_of, served
 from katayori_tools.choices import NO_SERVER, OwnServer
 from katayori_tools.collect import collect_sync
