@@ -18,7 +18,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from katayori.frame_checks import with_items
 from katayori.metrics import bbq
 
 #: Items and templates of each category: the paper's counts; 245 templates, shared out evenly.
@@ -72,7 +71,8 @@ def arm(name: str) -> None:
     """Score once and print seconds, peak memory and what came out."""
     items, answers = grid()
     start = time.perf_counter()
-    frame = bbq.with_role(with_items(answers, items), p="p", **NAMES)
+    joined = answers.merge(items, on="item_id", how="left")
+    frame = bbq.with_role(joined, p="p", **NAMES)
     right, side = ("right", "side") if name == "decisions" else ("p_right", "p_side")
     found = bbq.scores(frame, context="case", right=right, side=side, by=BY, cluster="template_id")
     seconds = time.perf_counter() - start

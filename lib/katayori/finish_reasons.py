@@ -9,6 +9,10 @@ kind is no answer either, and is named wherever answers are counted.
 import re
 from typing import Any, NamedTuple
 
+#: ok: the model answered in full. truncated: cut at the token limit, never parsed as an answer.
+#: refusal / filtered: the model or the provider declined. error: nothing came back that is known to
+#: be an answer; asked again next time. out_of_choice is given by parsers.
+OUTCOMES = ("ok", "out_of_choice", "refusal", "filtered", "truncated", "error")
 #: Of OpenAI, TGI and Together (`eos`), Anthropic, Cohere (`COMPLETE`); our own of likelihoods.
 WHOLE = {"stop", "eos", "eos_token", "end_turn", "stop_sequence", "complete", "scored"}
 #: How files write that there is no word.
@@ -48,7 +52,7 @@ LONGEST = 60  # characters of a word that are looked at and shown
 class Ended(NamedTuple):
     """What a finish reason makes of an answer.
 
-    `outcome` as in `frame_checks.OUTCOMES`; `note` says why there is no answer; `again`: whether
+    `outcome` as in `OUTCOMES`; `note` says why there is no answer; `again`: whether
     the server failed, so that the same request is asked again.
     """
 

@@ -9,12 +9,31 @@ an empty frame that says the same, so that no cell of a notebook needs an `if`.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from katayori.columns import Column, FrameError, check_column
+from katayori.errors import KatayoriError
+
+
+class FrameError(KatayoriError, ValueError):
+    """A frame that a verb cannot take: names the column, what is wrong and what is right."""
+
+
+class Column(NamedTuple):
+    """What a column must hold.
+
+    `holds`: `label` (anything that names), `number`, `probability` (0 to 1) or `flag` (true or
+    false). `example`: a value that is right, for messages. `allowed`: all values there are; empty
+    for any. `may_miss`: whether a value may be missing.
+    """
+
+    holds: str
+    example: object
+    allowed: tuple[object, ...] = ()
+    may_miss: bool = False
+
 
 #: What every verb gives, behind the columns of `by` and the names of what is measured.
 GIVEN = ("value", "n", "n_invalid", "clusters", "ci_low", "ci_high", "status")
@@ -26,6 +45,7 @@ NUMBER_OR_NONE = Column("number", 1, may_miss=True)
 FLAG = Column("flag", True)
 _REASON = "reason"
 _SHOWN = 12  # columns of a frame that a message names
+_ROUNDING = 1e-6  # probabilities of several tokens are summed
 
 
 def not_asked(reason: str, columns: Iterable[str] = ()) -> pd.DataFrame:
@@ -74,7 +94,7 @@ def require(
         >>> require("share", pd.DataFrame({"right": [1]}), {"yes": NUMBER})
         Traceback (most recent call last):
         ...
-        katayori.columns.FrameError: share: no column 'yes'; columns there: 'right'
+        katayori.frames.FrameError: share: no column 'yes'; columns there: 'right'
     """
     if not isinstance(frame, pd.DataFrame):
         raise FrameError(
@@ -88,8 +108,47 @@ def require(
             raise FrameError(f"{verb}: no column {name!r}; columns there: {_columns(frame)}")
         if isinstance(frame[name], pd.DataFrame):
             raise FrameError(f"{verb}: two columns are called {name!r}; rename one")
-        check_column(frame[name], holds, f"{verb}: column {name!r}")
+        _check_column(frame[name], holds, f"{verb}: column {name!r}")
     return names
+
+
+def _check_column(values: pd.Series, holds: Column, where: str) -> None:
+    """FrameError where a value is not what the column holds; `where` begins its line."""
+    missing = values.isna()
+    right = f"e.g. {holds.example!r}"
+    if missing.any() and not holds.may_miss:
+        raise FrameError(f"{where} is missing in {_rows(missing)}; right is {right}")
+    wrong = ~missing & _wrong(values, holds)
+    if not wrong.any():
+        return
+    if holds.allowed:
+        right = f"one of {', '.join(map(repr, holds.allowed))}"
+    elif holds.holds == "probability":
+        right = f"a number from 0 to 1, {right}"
+    elif holds.holds == "flag":
+        right = "True or False"
+    value = values[wrong].tolist()[0]
+    raise FrameError(f"{where} holds {value!r} ({_rows(wrong)}); right is {right}")
+
+
+def _rows(wrong: pd.Series) -> str:
+    return f"{wrong.sum()} of {len(wrong)} rows, first in row {wrong.to_numpy().argmax()}"
+
+
+def _wrong(values: pd.Series, holds: Column) -> pd.Series:
+    """Which values a column must not hold; what is missing is not looked at."""
+    if holds.allowed:
+        return ~values.isin(list(holds.allowed))
+    if holds.holds == "label":
+        return pd.Series(False, values.index)
+    if holds.holds == "flag":
+        return ~values.isin([True, False])
+    if pd.api.types.is_string_dtype(values) and not values.isna().all():
+        return pd.Series(True, values.index)  # "0.5" is a text: it would not add up
+    numbers = pd.to_numeric(values, errors="coerce")
+    if holds.holds == "probability":
+        return ~numbers.between(0, 1 + _ROUNDING)
+    return numbers.isna()
 
 
 def require_if_asked(

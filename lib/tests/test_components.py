@@ -13,8 +13,7 @@ from scipy.stats import binom, chi2
 from statsmodels.formula.api import ols
 from statsmodels.stats.anova import anova_lm
 
-from katayori.columns import FrameError
-from katayori.frames import not_asked, reason_of
+from katayori.frames import FrameError, not_asked, reason_of
 from katayori.metrics import bbq
 from katayori.metrics.components import components, predict
 from katayori.study import Study

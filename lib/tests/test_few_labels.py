@@ -5,8 +5,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from katayori.columns import FrameError
-from katayori.frames import GIVEN, not_asked, reason_of
+from katayori.frames import GIVEN, FrameError, not_asked, reason_of
 from katayori.metrics import few_labels
 from katayori.metrics.few_labels import power_tuned
 

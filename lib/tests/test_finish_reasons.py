@@ -5,8 +5,7 @@ import json
 import pytest
 from api_double import completion, requests_for
 
-from katayori.finish_reasons import ended, usual
-from katayori.frame_checks import OUTCOMES
+from katayori.finish_reasons import OUTCOMES, ended, usual
 from katayori.prompting.exchange import import_answers
 from katayori.prompting.frames import answers_frame
 from katayori.prompting.parsing import cut_short

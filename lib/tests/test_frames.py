@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 from katayori import frames
-from katayori.frame_checks import FrameError
+from katayori.frames import FrameError
 
 
 def test_a_verbs_frame_must_be_one_and_have_its_columns_once():

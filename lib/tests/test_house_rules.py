@@ -24,9 +24,9 @@ import notebook_rules
 import pytest
 
 from katayori import paths
-from katayori.frame_checks import THREE_OPTIONS
 from katayori.frames import GIVEN
 from katayori.papers.paper import Paper
+from katayori.prompting.frames import ANSWER_COLUMNS
 
 LIB = paths.root() / "lib" / "katayori"
 NOTEBOOKS = paths.root() / "notebooks"
@@ -42,7 +42,8 @@ LOWER = ("data.", "prompting.")
 REQUIREMENT = re.compile(r"\b(?:DE|IJ|JU|LJ|PJ|X)-\d+\b")
 #: Of what verbs give, and of the papers' answers.
 COLUMNS = {
-    *(*GIVEN, *THREE_OPTIONS, "age", "gender", "race", "decision_question_id", "p_yes", "p_no"),
+    *(*GIVEN, *ANSWER_COLUMNS, "mass", "category", "template_id", "context_condition"),
+    *("age", "gender", "race", "decision_question_id", "p_yes", "p_no"),
     *("case_id", "template", "order", "role_a", "role_b", "p_a", "p_b", "pair_id", "letter"),
     *("p_A", "p_B", "p_C", "question_id", "task", "continuation", "sum_logp", "per_token"),
     *("role", "correct", "has_target", "p_biased", "p_counter_biased", "p_unknown", "p_correct"),
@@ -57,7 +58,6 @@ MOST_LINES = {"cell": 25, "definition": 40}
 STILL = """
 data.bbq: frames requirement
 data.catalogue: requirement
-frame_checks: columns
 metrics.agreement: requirement
 metrics.exchange_tests: columns
 metrics.logistic: requirement

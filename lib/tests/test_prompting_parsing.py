@@ -8,7 +8,7 @@ import time
 import pytest
 from hypothesis import given, strategies as st
 
-from katayori.frame_checks import OUTCOMES
+from katayori.finish_reasons import OUTCOMES
 from katayori.prompting.parsing import (
     MAX_CHARS,
     Parsed,

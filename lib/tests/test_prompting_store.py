@@ -17,7 +17,7 @@ from api_double import counts, endpoint_for, model_for, requests_for
 from hypothesis import given, strategies as st
 
 from katayori.errors import KatayoriError
-from katayori.frame_checks import OUTCOMES
+from katayori.finish_reasons import OUTCOMES
 from katayori.prompting import store as storing
 from katayori.prompting.models import Endpoint, Model
 from katayori.prompting.prompts import Prompt

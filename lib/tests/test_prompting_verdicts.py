@@ -8,7 +8,7 @@ from functools import partial
 import pytest
 from hypothesis import given, strategies as st
 
-from katayori.frame_checks import OUTCOMES
+from katayori.finish_reasons import OUTCOMES
 from katayori.papers import logprob_judge as judge
 from katayori.prompting.letters import (
     LETTERS,

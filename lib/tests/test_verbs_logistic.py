@@ -9,7 +9,7 @@ from scipy.stats import chi2, norm
 
 from katayori import frames
 from katayori.data import printed
-from katayori.frame_checks import FrameError
+from katayori.frames import FrameError
 from katayori.metrics import logistic, ranks
 
 AGES = range(20, 101, 10)

@@ -168,12 +168,12 @@ def test_an_unbalanced_difference_has_the_cluster_robust_error(nested):
 def test_the_difference_covers(clusters):
     """400 studies a cell; the truth is the difference of the mean probabilities."""
     rng = np.random.default_rng(clusters)
-    shares, spread = (0.7, 0.5), 1.0
+    chances, spread = (0.7, 0.5), 1.0
     many = np.random.default_rng(0).normal(0, spread, 400_000)
-    truth = [(1 / (1 + np.exp(-(np.log(share / (1 - share)) + many)))).mean() for share in shares]
+    truth = [(1 / (1 + np.exp(-(np.log(share / (1 - share)) + many)))).mean() for share in chances]
     covered = []
     for _ in range(400):
-        frame = clustered(rng, clusters, 4, shares, spread)
+        frame = clustered(rng, clusters, 4, chances, spread)
         row = shares.difference(frame, value="value", group="group").iloc[0]
         if row["status"] == "ok":
             covered.append(row["ci_low"] <= truth[0] - truth[1] <= row["ci_high"])

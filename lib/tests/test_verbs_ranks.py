@@ -8,7 +8,7 @@ from scipy import stats
 from statsmodels.stats.multitest import multipletests
 
 from katayori import frames
-from katayori.frame_checks import FrameError
+from katayori.frames import FrameError
 from katayori.metrics import ranks
 
 

@@ -4,8 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from katayori.columns import FrameError
-from katayori.frames import GIVEN, not_asked, reason_of
+from katayori.frames import GIVEN, FrameError, not_asked, reason_of
 from katayori.metrics.judges import robustness, settled
 from katayori.metrics.share_intervals import share_interval
 

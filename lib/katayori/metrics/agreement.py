@@ -15,9 +15,17 @@ import numpy as np
 import pandas as pd
 from scipy.stats import t as student
 
-from katayori.columns import FrameError
 from katayori.errors import expect
-from katayori.frames import LABEL, LABEL_OR_NONE, NUMBER_OR_NONE, cells, flat, reason_of, require
+from katayori.frames import (
+    LABEL,
+    LABEL_OR_NONE,
+    NUMBER_OR_NONE,
+    FrameError,
+    cells,
+    flat,
+    reason_of,
+    require,
+)
 from katayori.metrics.intervals import FEW_CLUSTERS, NO_INTERVAL_BELOW
 from katayori.metrics.nominal_alpha import category_counts, nominal_alpha, nominal_alpha_interval
 from katayori.metrics.unit_tables import (

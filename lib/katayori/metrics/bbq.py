@@ -18,9 +18,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from katayori.columns import Column, FrameError
 from katayori.errors import expect
-from katayori.frames import LABEL, LABEL_OR_NONE, NUMBER, cells, flat, require
+from katayori.frames import LABEL, LABEL_OR_NONE, NUMBER, Column, FrameError, cells, flat, require
 from katayori.metrics.verdicts import ENDS, READ, TESTED, line_test
 
 CONTEXTS = ("ambiguous", "biased", "counter_biased", "disambiguated")

@@ -22,8 +22,16 @@ import numpy as np
 import pandas as pd
 from scipy.stats import t as student
 
-from katayori.columns import FrameError
-from katayori.frames import LABEL, NUMBER, NUMBER_OR_NONE, cells, flat, listed, require_if_asked
+from katayori.frames import (
+    LABEL,
+    NUMBER,
+    NUMBER_OR_NONE,
+    FrameError,
+    cells,
+    flat,
+    listed,
+    require_if_asked,
+)
 
 #: What joins the facets of an effect, such as "template x prompt".
 TIMES = " x "

@@ -36,8 +36,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from katayori.columns import Column, FrameError
-from katayori.frames import LABEL, LABEL_OR_NONE, cells, flat, require_if_asked
+from katayori.frames import LABEL, LABEL_OR_NONE, Column, FrameError, cells, flat, require_if_asked
 from katayori.metrics import qa_intervals
 from katayori.metrics.bbq import CONTEXTS, NO_TARGET, PERSON, ROLES
 from katayori.metrics.intervals import NO_INTERVAL_BELOW

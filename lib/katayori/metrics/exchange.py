@@ -6,8 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from katayori.columns import FrameError
-from katayori.frames import LABEL, NUMBER_OR_NONE, cells, flat, require
+from katayori.frames import LABEL, NUMBER_OR_NONE, FrameError, cells, flat, require
 from katayori.metrics import exchange_tests, ties
 from katayori.metrics.intervals import detectable_effect, mean_interval
 from katayori.metrics.verdicts import ENDS, TESTED, row_by_t, sign_swap_test

@@ -15,8 +15,7 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from katayori.columns import Column
-from katayori.frames import LABEL, NUMBER_OR_NONE, cells, flat, require
+from katayori.frames import LABEL, NUMBER_OR_NONE, Column, cells, flat, require
 from katayori.metrics.uncertainty import status_of
 
 #: Fewer labels than this, or fewer on either side, are too few for an interval that holds.

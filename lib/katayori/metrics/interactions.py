@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from katayori.columns import Column
 from katayori.errors import KatayoriError
-from katayori.frames import LABEL, cells, flat, require
+from katayori.frames import LABEL, Column, cells, flat, require
 from katayori.metrics.intervals import NO_INTERVAL_BELOW
 from katayori.metrics.logistic import likelihood_ratio, mixed_logit
 

@@ -14,13 +14,14 @@ import pandas as pd
 from scipy.special import expit, logit
 from scipy.stats import t
 
-from katayori.columns import Column, FrameError
 from katayori.errors import KatayoriError
 from katayori.frames import (
     FLAG,
     LABEL,
     LABEL_OR_NONE,
     NUMBER_OR_NONE,
+    Column,
+    FrameError,
     cells,
     flat,
     require_if_asked,

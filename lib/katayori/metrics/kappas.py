@@ -6,8 +6,7 @@ import numpy as np
 import pandas as pd
 from statsmodels.stats import inter_rater
 
-from katayori.columns import FrameError
-from katayori.frames import flat
+from katayori.frames import FrameError, flat
 from katayori.metrics.agreement import is_not_asked
 from katayori.metrics.intervals import NO_INTERVAL_BELOW, mean_interval
 from katayori.metrics.nominal_alpha import category_counts

@@ -17,13 +17,13 @@ from scipy.optimize import linprog, minimize
 from scipy.special import expit, log_expit, logsumexp, xlogy
 from scipy.stats import chi2, norm
 
-from katayori.columns import FrameError
 from katayori.frames import (
     GIVEN,
     LABEL,
     LABEL_OR_NONE,
     NUMBER,
     NUMBER_OR_NONE,
+    FrameError,
     cells,
     flat,
     numbered,

@@ -18,8 +18,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from katayori.columns import Column, FrameError
-from katayori.frames import LABEL, cells, require_if_asked
+from katayori.frames import LABEL, Column, FrameError, cells, require_if_asked
 from katayori.metrics import ties
 
 #: With fewer other clusters the coefficients of the positions are not learned.

@@ -18,8 +18,17 @@ import numpy as np
 import pandas as pd
 from scipy.stats import chi2, rankdata, t as student
 
-from katayori.columns import Column, FrameError
-from katayori.frames import GIVEN, LABEL, LABEL_OR_NONE, NUMBER_OR_NONE, flat, numbered, require
+from katayori.frames import (
+    GIVEN,
+    LABEL,
+    LABEL_OR_NONE,
+    NUMBER_OR_NONE,
+    Column,
+    FrameError,
+    flat,
+    numbered,
+    require,
+)
 from katayori.metrics.holm import holm as holm, holm_multipliers as holm_multipliers
 
 DIGITS = 12  # so that .1 + .2 ties with .3

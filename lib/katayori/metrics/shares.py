@@ -14,9 +14,8 @@ import pandas as pd
 from scipy.optimize import brentq
 from scipy.special import betainc, betaincc, betaincinv, stdtrit
 
-from katayori.columns import Column, FrameError
 from katayori.errors import KatayoriError
-from katayori.frames import LABEL, NUMBER_OR_NONE, cells, flat, require
+from katayori.frames import LABEL, NUMBER_OR_NONE, Column, FrameError, cells, flat, require
 from katayori.metrics import qa_intervals
 from katayori.metrics.intervals import NO_INTERVAL_BELOW
 

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from katayori.columns import FrameError
 from katayori.errors import KatayoriError
+from katayori.frames import FrameError
 
 _EXAMPLE = "e.g. [[1, 1], [0, 1], [1, None]], a row a unit and a column a rater"
 

@@ -4,8 +4,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from katayori.columns import FrameError
-from katayori.frames import LABEL, LABEL_OR_NONE, require_if_asked
+from katayori.frames import LABEL, LABEL_OR_NONE, FrameError, require_if_asked
 
 
 def varies(

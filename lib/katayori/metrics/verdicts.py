@@ -18,9 +18,17 @@ import pandas as pd
 from scipy.special import stdtrit
 from scipy.stats import chi2, t
 
-from katayori.columns import Column, FrameError
 from katayori.errors import KatayoriError, expect
-from katayori.frames import LABEL, LABEL_OR_NONE, NUMBER_OR_NONE, cells, flat, require
+from katayori.frames import (
+    LABEL,
+    LABEL_OR_NONE,
+    NUMBER_OR_NONE,
+    Column,
+    FrameError,
+    cells,
+    flat,
+    require,
+)
 from katayori.metrics import qa_intervals
 from katayori.metrics.holm import holm
 from katayori.metrics.interval_text import with_interval

@@ -20,8 +20,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from katayori.columns import FrameError
-from katayori.frames import LABEL, NUMBER_OR_NONE, require_if_asked
+from katayori.frames import LABEL, NUMBER_OR_NONE, FrameError, require_if_asked
 from katayori.metrics import ties
 
 

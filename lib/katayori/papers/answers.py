@@ -10,11 +10,16 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
-from katayori.columns import OF_ANSWERS
 from katayori.errors import KatayoriError, UnavailableError, expect
 from katayori.papers import get_paper
 from katayori.prompting import exchange, recordings
-from katayori.prompting.frames import ANSWER_COLUMNS, MORE_COLUMNS, OF_REQUEST, answers_frame
+from katayori.prompting.frames import (
+    ANSWER_COLUMNS,
+    MORE_COLUMNS,
+    OF_ANSWERS,
+    OF_REQUEST,
+    answers_frame,
+)
 from katayori.prompting.models import Endpoint, Model, at_server, can_score, get_endpoint, get_model
 from katayori.prompting.parsing import Parsed
 from katayori.prompting.prompts import Prompt

@@ -5,7 +5,6 @@ import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from katayori.columns import OF_ANSWERS
 from katayori.finish_reasons import JUDGED_WHEN_READ, USUAL
 from katayori.prompting.parsing import Parsed, option_probabilities, parse_yes_no
 from katayori.prompting.requests import Request, Response
@@ -13,6 +12,12 @@ from katayori.prompting.requests import Request, Response
 if TYPE_CHECKING:
     import pandas as pd
 
+#: Columns that belong to the answer: an item's column of the same name never takes their place.
+OF_ANSWERS = (
+    *("item_id", "model", "prompt_id", "repetition", "outcome", "answer", "source", "note", "text"),
+    *("finish_reason", "completion_tokens", "created", "letter", "top", "mass", "p_status"),
+    *("continuation", "sum_logp", "n_tokens", "per_token"),
+)
 ANSWER_COLUMNS = ["item_id", "model", "prompt_id", "repetition", "outcome", "answer", "source"]
 #: What is known of a request for given texts.
 OF_REQUEST = ("item_id", "model", "prompt_id", "repetition", "outcome", "source", "note")
@@ -99,7 +104,7 @@ def beside_fields(frame: "pd.DataFrame", requests: Sequence[Request]) -> "pd.Dat
     """The frame, a row a request, with the columns of the items behind its own.
 
     An item's column never takes the place of one that belongs to answers
-    (`frame_checks.OF_ANSWERS`) or that the frame holds.
+    (`OF_ANSWERS`) or that the frame holds.
     """
     import pandas as pd
 

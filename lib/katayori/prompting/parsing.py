@@ -15,7 +15,7 @@ MAX_LINE = 2_000  # of a longer line only the start
 
 
 class Parsed(NamedTuple):
-    """`outcome` as in `frame_checks.OUTCOMES`; `answer` None unless ok.
+    """`outcome` as in `finish_reasons.OUTCOMES`; `answer` None unless ok.
 
     `note` names what was tolerated or is wrong.
     """

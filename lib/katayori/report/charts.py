@@ -21,9 +21,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from katayori.columns import FrameError
 from katayori.errors import expect
-from katayori.frames import LABEL_OR_NONE, NUMBER_OR_NONE, reason_of, require
+from katayori.frames import LABEL_OR_NONE, NUMBER_OR_NONE, FrameError, reason_of, require
 from katayori.report.names import human, mark
 from katayori.report.tables import width_of
 
