@@ -17,8 +17,6 @@ from katayori.report.tables import Shown, escape
 WIDE: dict[str, Any] = {"layout": {"width": "min(100%, 60em)"}}
 WIDE["style"] = {"description_width": "10em"}
 
-__all__ = ["Explorer", "escape", "explorer", "playground"]
-
 
 class Explorer(ipywidgets.VBox):
     """Choices above a view.
@@ -51,7 +49,7 @@ def _html(made: Any) -> str:
     )
 
 
-def bound(controls: dict[str, ipywidgets.Widget], render: Callable[..., Any]) -> Explorer:
+def _bound(controls: dict[str, ipywidgets.Widget], render: Callable[..., Any]) -> Explorer:
     """The controls above what `render` makes of their values, made anew when one of them moves."""
     view = ipywidgets.HTML()
     # JupyterLab sets tables and texts of this class as those of any other output.
@@ -80,7 +78,7 @@ def explorer(controls: dict[str, list[Any]], render: Callable[..., str | Shown])
         name: ipywidgets.Dropdown(options=options, description=name, **WIDE)
         for name, options in controls.items()
     }
-    return bound(made, render)
+    return _bound(made, render)
 
 
 def playground(
@@ -114,8 +112,7 @@ def playground(
             max=high,
             step=step,
             value=start,
-            readout_format="d" if whole else ".2f",
             continuous_update=False,
             **WIDE,
         )
-    return bound(controls, draw)
+    return _bound(controls, draw)

@@ -8,17 +8,17 @@ import json
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
 
 from katayori import paths, profiles
 from katayori.data import paper_facts
 from katayori.errors import KatayoriError
 from katayori.metrics.interval_text import with_interval
+from katayori.metrics.verdicts import NO_VERDICT, UNREADABLE
 from katayori.report.names import mark
 from katayori.report.run import ADDED, COUNTS, DROPPED, FIELDS, OF_VALUE
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 #: What stands in the result itself.
 OF_RESULT = (
@@ -43,13 +43,11 @@ def run_folder(profile: str, models: Sequence[str] = ()) -> Path:
     return paths.only_run(profiles.load(profile), models, paths.run_label())
 
 
-def read_results(path: Path) -> "pd.DataFrame":
+def read_results(path: Path) -> pd.DataFrame:
     """The rows of a run folder, or of all run folders in a profile's: columns `FIELDS`.
 
     Empty where nothing has run. KatayoriError for a damaged file.
     """
-    import pandas as pd
-
     file = path / "results.json"
     files = [file] if file.is_file() else sorted(path.glob("[!.]*/results.json"))
     rows = [row for file in files for row in _rows_of(file)]
@@ -65,7 +63,7 @@ def _rows_of(file: Path) -> Any:
     raise KatayoriError(f"{file} is not a results file of this version: {remedy}")
 
 
-def read_tables(folder: Path, name: str, columns: Sequence[str]) -> "pd.DataFrame":
+def read_tables(folder: Path, name: str, columns: Sequence[str]) -> pd.DataFrame:
     """The kept tables of one name of all notebooks of a run, one below the other.
 
     Args:
@@ -78,8 +76,6 @@ def read_tables(folder: Path, name: str, columns: Sequence[str]) -> "pd.DataFram
         >>> read_tables(Path("no run"), "components", ["model", "share"]).columns.tolist()
         ['paper', 'model', 'share']
     """
-    import pandas as pd
-
     files = sorted(folder.glob(f"[!.]*/tables/{name}.csv"))
     tables = [pd.read_csv(file).assign(paper=file.parents[1].name) for file in files]
     none = pd.DataFrame(columns=["paper", *columns], dtype=object)
@@ -88,7 +84,7 @@ def read_tables(folder: Path, name: str, columns: Sequence[str]) -> "pd.DataFram
     return whole.join(none[none.columns.difference(whole.columns)])[["paper", *columns]]
 
 
-def headlines(results: "pd.DataFrame") -> "pd.DataFrame":
+def headlines(results: pd.DataFrame) -> pd.DataFrame:
     """The headline rows of one or more papers, a model below the other.
 
     Args:
@@ -113,8 +109,6 @@ def headlines(results: "pd.DataFrame") -> "pd.DataFrame":
         >>> headlines(pd.DataFrame([row, other]))["shown"].tolist()
         ['+0.100', 'answers by position']
     """
-    import pandas as pd
-
     numbered = results.assign(number=results.groupby("paper").cumcount() + 1)
     marked = numbered[numbered["headline"].astype(bool)]
     rows = [
@@ -129,11 +123,11 @@ def headlines(results: "pd.DataFrame") -> "pd.DataFrame":
     frame[["verdict", "why"]] = frame[["verdict", "why"]].astype(object).fillna("")
     frame = _with_failed_conditions(frame)
     filled = frame.to_dict("records")
-    frame = frame.assign(instead=[why_no_value(row) for row in filled])
+    frame = frame.assign(instead=[_why_no_value(row) for row in filled])
     return frame.assign(shown=[shown(row) for row in filled])
 
 
-def _with_failed_conditions(frame: "pd.DataFrame") -> "pd.DataFrame":
+def _with_failed_conditions(frame: pd.DataFrame) -> pd.DataFrame:
     """A condition that did not happen for one result of a prompt did not for those without a
     verdict.
     """
@@ -164,24 +158,12 @@ def _label(label: str, cell: Mapping[str, Any]) -> str:
 
 
 def of_paper(paper: str) -> dict[str, Any]:
-    """What is written of the headlines of a paper; nothing of a paper that is not ours.
-
-    Example:
-        >>> of_paper("a paper of mine")
-        {}
-    """
+    """What is written of the headlines of a paper; nothing of a paper that is not ours."""
     return (paper_facts.of(paper)["headlines"] or {}) if paper in paper_facts.ids() else {}
 
 
-def why_no_value(row: Mapping[Any, Any]) -> str:
-    """What stands in place of a value, its interval and its reading; empty where they are shown.
-
-    Example:
-        >>> why_no_value({"status": "ok", "value": 0.1, "n": 9, "verdict": "position bound"})
-        'answers by position'
-    """
-    from katayori.metrics.verdicts import NO_VERDICT
-
+def _why_no_value(row: Mapping[Any, Any]) -> str:
+    """What stands in place of a value, its interval and its reading; empty where they are shown."""
     status, verdict, value = row["status"], row.get("verdict"), row["value"]
     if status not in WITH_VALUE:
         # All answers alike and at the line, such as every answer unknown.
@@ -207,8 +189,6 @@ def in_words(row: Mapping[Any, Any]) -> str:
         >>> in_words(row), in_words(row | {"kind": "bias", "n_invalid": 0})
         ('above 0.5, among the readable answers', 'present, above 0.5')
     """
-    from katayori.metrics.verdicts import UNREADABLE
-
     word = row["verdict"] or ""
     if not word.startswith(("present", "absent")):
         return word
@@ -232,7 +212,7 @@ def shown(row: Mapping[Any, Any]) -> str:
         >>> shown(row | {"unit": "share"}), shown(row | {"status": "few_clusters", "unit": "share"})
         ('+0.250 [+0.100, +0.400]', 'too little data')
     """
-    if why := why_no_value(row):
+    if why := _why_no_value(row):
         return why
     if row["unit"] in WHOLE:
         return f"{row['value']:,.0f}"

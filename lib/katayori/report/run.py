@@ -18,12 +18,11 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from katayori import outcomes, paths, profiles, provenance
 from katayori.data import paper_facts
 from katayori.errors import KatayoriError, UnavailableError
-from katayori.report.tables import nothing, unwrap
+from katayori.report import tables
 from katayori.study import Study
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.figure import Figure
 
 FIELDS = (
     *("paper", "requirement", "what", "model", "dataset", "source", "prompt_id", "variant", "cell"),
@@ -63,7 +62,7 @@ def plain(value: Any) -> Any:
 
     TypeError for anything else.
     """
-    value = unwrap(value)
+    value = tables.unwrap(value)
     if isinstance(value, float) and not math.isfinite(value):
         return None
     if value is None or isinstance(value, bool | int | float | str):
@@ -100,13 +99,9 @@ class Run:
 
     def __init__(self, paper: str, output_dir: str | Path = "", **parameters: Any) -> None:
         self.paper, self.parameters = paper, parameters
-        self.folder = (
-            Path(output_dir) if str(output_dir) else Path(tempfile.mkdtemp(prefix="katayori-"))
-        )
+        self.folder = Path(output_dir or tempfile.mkdtemp(prefix="katayori-"))
         self.folder.mkdir(parents=True, exist_ok=True)
-        self._in_lab = False
-        if not str(output_dir):
-            self._in_lab = _watch()
+        self._in_lab = not output_dir and _watch()
         self._rows: dict[tuple[Any, ...], dict[str, Any]] = {}
         self._outcomes: dict[str, list[dict[str, Any]]] = {}
         self._studies: list[Study] = []
@@ -251,27 +246,25 @@ class Run:
         figures/<name>.csv. Of a frame that is empty or without any value nothing is written, and
         one line says why.
         """
-        from katayori.report import charts, tables
+        from matplotlib import rc_context
+
+        from katayori.report import charts
 
         chart = charts.Chart(**drawing)
         if why := charts.why_empty(frame, chart):
             # Not under its title, which states what is seen in the picture.
-            return nothing(f"{f'Figure {name}'.replace('_', ' ').strip()}: {why}.")
+            return tables.nothing(f"{f'Figure {name}'.replace('_', ' ').strip()}: {why}.")
         fig = charts.draw(frame, **drawing)
         if not name:
             return fig
-        self._keep_figure(name, fig, charts.drawn_columns(frame, chart))
-        return tables.display(fig, chart.title)
-
-    def _keep_figure(self, name: str, fig: "Figure", numbers: "pd.DataFrame") -> None:
-        from matplotlib import rc_context
-
         stem = self.folder / "figures" / paths.safe_name(name)
         stem.parent.mkdir(exist_ok=True)
         with rc_context({"svg.hashsalt": "katayori"}):
             fig.savefig(f"{stem}.png", dpi=200, metadata={"Software": None})
             fig.savefig(f"{stem}.svg", metadata={"Date": None})
-        self._write(f"figures/{paths.safe_name(name)}.csv", _csv(numbers))
+        numbers = charts.drawn_columns(frame, chart)
+        self._write(f"figures/{stem.name}.csv", _csv(numbers))
+        return tables.display(fig, chart.title)
 
     def answers(self, *frames: Any) -> None:
         """Keeps what came back of these frames of answers, for `save` (`outcomes.outcomes`)."""
