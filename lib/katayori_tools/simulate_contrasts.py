@@ -1,7 +1,7 @@
 """Respondents read by likelihood: is a bias in their words found, and nothing where none is?
 
 A study asks pairs of persons, one pair a template, in three passages, two questions and both orders
-of mention (`metrics.paired_contrasts`). The planted respondent has a liking for each person's
+of mention (`paired_contrasts`). The planted respondent has a liking for each person's
 words, reads the added sentence or not, leans to the target by `bias` nats (varying over templates),
 and likes the person who is mentioned first, more so in negative questions. Some of its bias may
 come from mere words: then the control with persons of a meaningless trait shows the same bias.
@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from katayori.metrics import paired_contrasts as contrasts
+from katayori_tools import paired_contrasts as contrasts
 from katayori_tools.simulate_hash import digest
 
 FILE = "simulated/paired_contrasts.csv"

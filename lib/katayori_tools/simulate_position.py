@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from katayori.metrics import position_free
-from katayori.metrics.position_free_scores import position_free_scores
+from katayori_tools import position_free
+from katayori_tools.position_free import position_free_scores
 from katayori_tools.simulate_hash import digest
 
 FILE = "simulated/position_free.csv"
@@ -58,7 +58,7 @@ def contents(rng: np.random.Generator, templates: int, lean: float) -> np.ndarra
 
 
 def study(rng: np.random.Generator, respondent: str, lean: float, templates: int) -> pd.DataFrame:
-    """The answers of one planted respondent, as `metrics.position_free` reads them."""
+    """The answers of one planted respondent, as `position_free` reads them."""
     orders = UNBALANCED if respondent == "unbalanced" else ORDERS
     role = np.tile(orders, (templates, 1))
     template = np.repeat(np.arange(templates), len(orders))

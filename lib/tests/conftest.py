@@ -65,11 +65,11 @@ QUICK = {
     boundaries catalogue charts dialects environment expected finish_reasons frames
     gates house house_rules make measure_logs metrics_agreement
     metrics_effect_sizes metrics_intervals
-    metrics_position_free metrics_position_free_scores metrics_qa_intervals metrics_ranks
+    metrics_qa_intervals metrics_ranks
     models_registry_content notebook_contract
     notebook_rules packaging project prompting_exchange prompting_parsing prompting_recordings
     prompting_verdicts published reason_rules report_exercises report_results report_tables
-    results_keep results_rows run_folders second_jubaku_v2 seed_rules simulate_verdicts study traceability
+    results_keep results_rows run_folders second_jubaku_v2 seed_rules simulate_position simulate_verdicts study traceability
     verbs_agreement_exchange verbs_bbq verbs_judges verbs_logistic verbs_position verbs_ranks
     verbs_words verdict_forms wire
     written_exercises

@@ -10,30 +10,32 @@ from collections.abc import Iterator
 
 import numpy as np
 import pandas as pd
+from made_bbq import design
 
 from katayori.metrics import (
     agreement,
     exchange_tests,
     logistic,
-    paired_contrasts,
-    position_free,
+    position,
     ranks,
+    words,
 )
-from katayori.metrics.examples import leans, three_options
 
 #: What places and roles add to log p. Two roles are liked equally, and what is left when the places
 #: are taken out is the same in every item.
 PLACES = (0.61, 0.28, -0.7)
 LIKED = {"biased": 0.37, "counter_biased": 0.37, "unknown": -0.9}
+READ = {"answer": "answer", "option": "role", "p": "p"}
 
 
-def locked(roles: float) -> pd.DataFrame:
+def locked(roles: float, noise: float = 0.0) -> pd.DataFrame:
     """A model that follows the place, and by `roles` the role, in all orders of 24 templates."""
-    frame = three_options()
+    frame = design(24)
+    rng = np.random.default_rng(0)
     weights = np.empty((len(frame), 3))
     for place, added in enumerate(PLACES):
         liked = frame[f"role_{place}"].map(LIKED).to_numpy(float)
-        weights[:, place] = np.exp(added + roles * liked)
+        weights[:, place] = np.exp(added + roles * liked + rng.normal(0, noise, len(frame)))
     frame[["p_0", "p_1", "p_2"]] = weights / weights.sum(axis=1, keepdims=True)
     return frame.assign(answer="0")
 
@@ -79,10 +81,10 @@ def yes_no() -> pd.DataFrame:
 
 def results() -> Iterator[tuple[str, pd.DataFrame]]:
     """Name and table of each function."""
-    by_model = {"leaning": three_options(), "locked": locked(0), "two alike": locked(1)}
+    by_model = {"leaning": locked(1, noise=0.5), "locked": locked(0), "two alike": locked(1)}
     for name, frame in by_model.items():
-        yield f"readings, {name}", position_free.readings(frame)
-        yield f"permuted, {name}", position_free.permuted(frame)
+        yield f"calibrated, {name}", position.calibrated(frame, **READ, cluster="template")
+        yield f"permuted, {name}", position.permuted(frame, **READ, content="item")
     for spread in (1.0, 60.0):
         answers = alike_within_families(spread)
         fit = logistic.mixed_logit(answers, "value ~ one * other", "family")
@@ -95,8 +97,10 @@ def results() -> Iterator[tuple[str, pd.DataFrame]]:
         yield f"exchange, {name}", exchange_tests.exchange_test(frame, **columns, draws=199)
     yield "ranks", ranks.kruskal(people, level="race", **of_question)
     yield "alpha", agreement.alpha(people, value="yes", unit=["age", "gender"], rater="race")
-    no_lean = leans(bias=0.0).assign(lean=0.3)
-    yield "reads the sentence", paired_contrasts.reads_the_sentence(no_lean)
+    pairs = pd.MultiIndex.from_product([range(10), ("target", "other")], names=["pair", "told"])
+    no_lean = pairs.to_frame(index=False).assign(lean=[0.3, 0.1 + 0.2] * 10)
+    told = {"value": "lean", "between": ("told", "target", "other"), "unit": "pair"}
+    yield "contrasts of likelihoods", words.contrast(no_lean, **told, cluster="pair")
 
 
 if __name__ == "__main__":

@@ -11,12 +11,9 @@ from scipy.stats import t as student
 from katayori.metrics import (
     agreement,
     exchange_tests,
-    position_free,
-    position_free_scores,
     repeats,
     uncertainty,
 )
-from katayori.metrics.examples import three_options
 from katayori.papers import logprob_judge
 
 
@@ -123,26 +120,6 @@ def test_the_smallest_p_of_an_exchange_is_one_in_all_draws():
 @pytest.mark.parametrize(("clusters", "p"), [(1, 1.0), (2, 0.5), (3, 0.25)])
 def test_the_smallest_p_of_few_clusters(clusters, p):
     assert uncertainty.smallest_p(clusters) == p and math.isnan(uncertainty.smallest_p(0))
-
-
-def test_a_content_read_over_all_orders_has_no_order():
-    whole = position_free.permuted(three_options())
-    assert "order" not in whole and not [name for name in whole if name.startswith("lp_")]
-    assert {"soft_biased", "n_orders", "status"} <= set(whole)
-
-
-def test_only_shares_of_decided_answers_get_the_interval_of_shares():
-    """A mean of contributions that happen to be 0 and 1 keeps the interval it was asked for."""
-    asked = []
-
-    def interval(contributions, clusters):
-        asked.append(clusters)
-        return {"ci_low": 0.1, "ci_high": 0.2, "status": "ok"}
-
-    cell = pd.DataFrame({"status": "ok", "template_id": list("aabb")})
-    values = pd.Series([0.0, 1.0, 1.0, 0.0])
-    row = position_free_scores._row("gain", cell, values, interval)
-    assert asked == [2] and (row["ci_low"], row["value"]) == (0.1, 0.5)
 
 
 def test_the_interval_of_alpha_from_replicates_is_the_jackknife_of_its_definition():

@@ -6,7 +6,6 @@ import recorded_examples as shown
 
 from katayori.data.comparisons import overlap
 from katayori.metrics import judges
-from katayori.metrics.position_free_scores import all_readings
 from katayori.metrics.repeats import alpha_from_replicates
 from katayori.metrics.uncertainty import smallest_p
 from katayori.papers import get_paper
@@ -28,11 +27,6 @@ def test_an_example_of_alpha_from_replicates_has_the_interval_of_the_jackknife()
     assert found["status"] == "ok"
     assert found["ci_low"] < found["alpha"] < found["ci_high"]
     assert np.isclose(found["ci_low"] + found["ci_high"], 2 * found["alpha"])
-
-
-def test_readings_name_the_columns_that_are_missing():
-    with np.testing.assert_raises_regex(Exception, "p_0"):
-        all_readings(pd.DataFrame({"model": ["m"], "template_id": "t", "answer": "0"}))
 
 
 def test_the_smallest_p_changes_from_patterns_to_draws_at_ten_thousand():

@@ -7,7 +7,7 @@ import pytest
 from katayori import profiles
 from katayori.data import multiple_choice
 from katayori.errors import KatayoriError
-from katayori.metrics import position, position_free
+from katayori.metrics import position
 from katayori.papers.items import OwnItems, load, prompts_of, read_items, request_dataset
 from katayori.papers.study import Wanted, open_study
 from katayori.prompting.prompts import load_prompts
@@ -119,14 +119,3 @@ def test_a_missing_order_or_probability_is_said():
         assert read.loc[item, "read_status"] == status
         assert pd.isna(read.loc[item, "answer"]) and np.isnan(read.loc[item, "p_0"])
         assert read.drop(index=item)["read_status"].eq("ok").all()
-
-
-def test_both_ways_to_read_all_orders_agree():
-    """The roles that are chosen, and the answers in the shape of the given order, say the same."""
-    frame = answers_of(0.4, liking=1.0)
-    rows = position_free.permuted(frame).set_index("base_id")
-    read = position.permuted(frame, **READ).set_index("base_id")
-    roles = dict(enumerate(("biased", "counter_biased", "unknown")))
-    chosen = read["answer"].astype(int).map(roles)
-    assert (rows["choice"] == chosen[rows.index]).all() and rows["choice"].nunique() == 3
-    assert np.allclose(rows["soft_biased"], read.loc[rows.index, "p_0"])

@@ -92,6 +92,20 @@ def test_one_order_throughout_tells_positions_from_nothing():
     assert set(read["read_status"]) == {"not_calibrated"}
 
 
+def test_own_cluster_is_not_learned_from():
+    frame = asked(6, templates=25, noise=0.0)
+    odd = (frame["template"] == "t0").to_numpy()
+    frame.loc[odd, SHARES] = [0.9, 0.05, 0.05]
+    read = calibrated(frame, cluster="template", **READ)
+    assert set(read["read_status"]) <= {"ok", "tied"}
+    taken_off = np.array([0.9, 0.05, 0.05]) / np.exp([0.0, 4.0, 0.0])
+    expected = np.tile(taken_off / taken_off.sum(), (6, 1))
+    assert read.loc[odd, SHARES].to_numpy() == pytest.approx(expected)
+    assert np.abs(read.loc[~odd, SHARES].to_numpy() - 1 / 3).max() > 0.002, "they learn from it"
+    without = calibrated(frame[~odd], cluster="template", **READ)
+    assert without[SHARES].to_numpy() == pytest.approx(1 / 3)
+
+
 @pytest.mark.parametrize("unknown", [0.0, np.nan])
 def test_an_option_without_a_probability_makes_its_item_incomplete(unknown):
     frame = asked(5)

@@ -8,7 +8,7 @@ import pytest
 
 from katayori.errors import KatayoriError
 from katayori.frames import not_asked, reason_of
-from katayori.metrics import examples, paired_contrasts, verdicts
+from katayori.metrics import verdicts
 from katayori.metrics.words import contrast
 
 MENTIONS = ("target_first", "other_first")
@@ -108,33 +108,3 @@ def test_what_was_not_asked_goes_on_with_its_reason():
     found = contrast(not_asked("no likelihoods", leans(5, templates=1).columns), **BOTH)
     assert list(found) == ["pair", "template", "contrast", "above"]
     assert reason_of(found) == "no likelihoods"
-
-
-# --- these go when `paired_contrasts` goes --------------------------------------------------------
-
-
-def test_contrasts_are_those_of_the_older_functions():
-    scores = pd.concat([examples.leans(), examples.leans(-0.1).assign(model="n")])
-    lost = (scores["template_id"] == "t4") & (scores["context_condition"] == "ambiguous")
-    scores = scores.assign(lean=scores["lean"].mask(lost & (scores["mention"] == "other_first")))
-    by = ["model", "prompt_id"]
-    names = {"value": "lean", "cluster": "template_id", "by": by}
-    quiet = scores[scores["context_condition"] == "ambiguous"]
-    new = contrast(quiet, between=BIAS["between"], unit="pair_id", over="mention", **names)
-    old = paired_contrasts.bias_by_pair(scores)
-    both = new.merge(old, on=[*by, "template_id", "pair_id"], validate="one_to_one")
-    assert len(both) == len(old) == len(new) == 20 and both["bias"].isna().sum() == 2
-    np.testing.assert_allclose(both["contrast"] / 2, both["bias"], atol=1e-12)
-    clear = scores[scores["context_condition"] != "ambiguous"]
-    turned = clear["polarity"].map({"negative": 1, "non_negative": -1})
-    biased = clear["context_condition"].map({"biased": 1, "counter_biased": -1})
-    clear = clear.assign(named=(turned * biased).map({1: "target", -1: "other"}))
-    moved = contrast(
-        clear,
-        between=("named", "target", "other"),
-        unit=["pair_id", "polarity", "mention"],
-        **names,
-    )
-    shares = moved.groupby([*by, "polarity"])["above"].mean()
-    reads = paired_contrasts.reads_the_sentence(scores).set_index([*by, "polarity"])["value"]
-    pd.testing.assert_series_equal(shares, reads, check_names=False, atol=1e-12)

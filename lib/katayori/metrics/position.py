@@ -66,12 +66,13 @@ def calibrated(
     averages softmaxes over permutations; here means are taken of log p.
 
     Example:
-        >>> from katayori.metrics import examples
-        >>> items = examples.three_options()
-        >>> names = {"answer": "answer", "option": "role", "p": "p", "cluster": "template_id"}
-        >>> read = calibrated(items, **names)
-        >>> [(frame["answer"] == "1").mean().round(2).item() for frame in (items, read)]
-        [0.92, 0.33]
+        >>> orders = [("cat", "dog"), ("dog", "cat")] * 21
+        >>> items = pd.DataFrame(orders, columns=["role_0", "role_1"])
+        >>> items = items.assign(question=items.index // 2, answer="0")
+        >>> items = items.assign(p_0=[0.8, 0.6] * 21, p_1=[0.2, 0.4] * 21)
+        >>> read = calibrated(items, answer="answer", option="role", p="p")
+        >>> read["answer"].head(2).tolist(), read["p_0"].head(2).round(2).tolist()
+        (['0', '1'], [0.62, 0.38])
     """
     options, shares, by = _named("calibrated", frame, option, p, by, {cluster: LABEL})
     parts = []

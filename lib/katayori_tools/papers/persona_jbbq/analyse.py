@@ -12,7 +12,7 @@ from katayori.frames import GIVEN, cells
 from katayori.metrics import bbq, position, shares
 from katayori.metrics.bbq import MEASURES, SIDES, SPELLINGS
 from katayori.metrics.dialects import dialects
-from katayori.metrics.position_free import highest
+from katayori.metrics.position import highest
 from katayori.metrics.verdicts import BOUND_ABOVE, READ, gates
 from katayori.prompting.letters import parse_verdict
 from katayori.prompting.parsing import parse_option

@@ -1,12 +1,9 @@
-"""Scores by content: on planted respondents, with columns of the user's own, and on bad input."""
+"""Stored simulations of readings by content and of likelihoods: planted leans are found."""
 
-import numpy as np
 import pandas as pd
 import pytest
 
 from katayori import paths
-from katayori.errors import KatayoriError
-from katayori.metrics import position_free_scores as scores
 from katayori_tools import simulate_contrasts, simulate_position
 
 STORED = pd.read_csv(paths.data_dir() / simulate_position.FILE, keep_default_na=False)
@@ -117,53 +114,3 @@ def test_the_first_studies_of_contrasts_give_what_is_stored(respondent):
     stored = rows[rows["seed"] == first.start].iloc[0]
     assert {name: stored[name] for name in drawn} == drawn
     assert set(CONTRASTS["code"]) == {simulate_contrasts.code_hash()}
-
-
-def small(rng, templates=30, reads=0.0):
-    """Two options, ambiguous and clear versions, a liked place, and `reads` nats to the gold."""
-    rows = []
-    for template in range(templates):
-        for order in (("cat", "dog"), ("dog", "cat")):
-            for clear in (False, True):
-                logit = np.array([2.0, 0.0]) + rng.normal(0, 0.2, 2)
-                logit[order.index("cat")] += reads * clear
-                p = np.exp(logit) / np.exp(logit).sum()
-                row = {"template_id": template, "version_id": f"{template}-{order[0]}"}
-                row |= {"is_clear": clear, "gold": "cat", "p_0": p[0], "p_1": p[1]}
-                row |= {"role_0": order[0], "role_1": order[1], "answer": str(int(p.argmax()))}
-                rows.append(row)
-    return pd.DataFrame(rows)
-
-
-def test_a_frame_without_model_is_one_model_and_gold_gives_accuracy():
-    frame = small(np.random.default_rng(1), reads=3.0)
-    table = scores.position_free_scores(frame, "cat", "dog", gold="gold", within=["is_clear"])
-    assert "model" not in table and set(table["is_clear"]) == {False, True}
-    clear = table[table["is_clear"] & (table["statistic"] == "accuracy")]
-    clear = clear.set_index(["reading", "score"])["value"]
-    assert clear["letter", "decision"] > 0.9 and clear["calibrated", "soft"] > 0.5
-    before = table[~table["is_clear"] & (table["statistic"] == "accuracy")]
-    assert (before["value"].sub(0.5).abs() < 0.2).all()
-
-
-@pytest.mark.parametrize(
-    "change, words",
-    [
-        (lambda f: f.drop(columns="template_id"), "lacks the column 'template_id'"),
-        (lambda f: f.drop(columns="p_1"), "lacks the column 'p_1'"),
-        (lambda f: f.drop(columns=["role_0", "role_1"]), "lacks the column"),
-        (lambda f: f.replace({"cat": "lion"}), "no option has the role 'cat'; roles: dog, lion"),
-    ],
-)
-def test_bad_frames_get_one_line(change, words):
-    frame = change(small(np.random.default_rng(5)))
-    with pytest.raises(KatayoriError, match=words):
-        scores.position_free_scores(frame, "cat", "dog")
-
-
-def test_nothing_that_can_be_read_is_said_so():
-    frame = small(np.random.default_rng(6)).assign(answer=None, p_1=np.nan)
-    table = scores.position_free_scores(frame, "cat", "dog").set_index(["reading", "score"])
-    assert table.loc[("letter", "decision"), "status"] == "no_valid_answer"
-    assert table.loc[("calibrated", "soft"), "status"] == "incomplete"
-    assert table["value"].isna().all() and (table["n_invalid"] == len(frame)).all()

@@ -57,12 +57,6 @@ def reads_the_sentence(frame: pd.DataFrame, by: Sequence[str] = MODEL) -> pd.Dat
         by..., polarity, value (share), ci_low, ci_high, n (pairs of leans), n_incomplete (pairs
         that lack one), clusters, chance (.5), passes (the lower limit lies above one half),
         status as in `share_interval`.
-
-    Example:
-        >>> from katayori.metrics import examples
-        >>> reads = reads_the_sentence(examples.leans())
-        >>> reads[["polarity", "value", "passes"]].to_numpy().tolist()
-        [['negative', 1.0, True], ['non_negative', 1.0, True]]
     """
     clear = frame[frame["context_condition"] != "ambiguous"]
     named = [
@@ -94,11 +88,6 @@ def bias_by_pair(frame: pd.DataFrame, by: Sequence[str] = MODEL) -> pd.DataFrame
 
     Returns:
         by..., template_id, pair_id, category, bias.
-
-    Example:
-        >>> from katayori.metrics import examples
-        >>> round(float(bias_by_pair(examples.leans(bias=0.4))["bias"].mean()), 1)
-        0.4
     """
     ambiguous = frame[frame["context_condition"] == "ambiguous"]
     keys = [*by, "template_id", "pair_id", "category"]
@@ -124,12 +113,6 @@ def bias_in_nats(pairs: pd.DataFrame, by: Sequence[str] = MODEL) -> pd.DataFrame
     Returns:
         by..., value, ci_low, ci_high, se, n (pairs), n_incomplete, n_clusters, status as in
         `intervals.mean_interval`.
-
-    Example:
-        >>> from katayori.metrics import examples
-        >>> bias = bias_in_nats(bias_by_pair(examples.leans(bias=0.4)))
-        >>> bias[["value", "n"]].round(1).to_numpy().tolist()
-        [[0.4, 10.0]]
     """
     rows = []
     for key, cell in cells(pairs, by):
@@ -155,13 +138,6 @@ def difference_of_bias(
 
     Returns:
         the rows of `pairs` that both frames have, with `bias` the difference.
-
-    Example:
-        >>> from katayori.metrics import examples
-        >>> persona = bias_by_pair(examples.leans(bias=0.9))
-        >>> basic = bias_by_pair(examples.leans(bias=0.4))
-        >>> round(float(bias_in_nats(difference_of_bias(persona, basic))["value"].iloc[0]), 1)
-        0.5
     """
     keys = [*on, "template_id", "pair_id"]
     beside = less[[*keys, "bias"]].rename(columns={"bias": "less"})
@@ -182,13 +158,6 @@ def reading_of_bias(
     Args:
         reads: rows of `reads_the_sentence` of one model and prompt, one a polarity.
         bias, beyond_control: rows of `bias_in_nats`.
-
-    Example:
-        >>> from katayori.metrics import examples
-        >>> reads = reads_the_sentence(examples.leans())
-        >>> bias = {"ci_low": 0.1, "ci_high": 0.3}
-        >>> reading_of_bias(reads, bias, {"ci_low": -0.1, "ci_high": 0.2})
-        'not_beyond_control'
     """
     passed = set(reads.loc[reads["passes"], "polarity"])
     if passed != set(POLARITIES):
