@@ -15,10 +15,24 @@ from typing import Any
 
 from katayori import __version__
 from katayori.errors import KatayoriError
-from katayori.packages import CARD
 from katayori.paths import root
 
-#: The design card's eleven, then ours and the two numeric ones beneath them.
+#: The packages of the design card, in its order. `environment` reads them before anything is
+#: installed: this module imports the standard library only.
+CARD = (
+    "jupyterlab",
+    "papermill",
+    "pandas",
+    "seaborn",
+    "scipy",
+    "statsmodels",
+    "pingouin",
+    "krippendorff",
+    "openai",
+    "ipywidgets",
+    "nbval",
+)
+#: These eleven, then ours and the two numeric ones beneath them.
 PACKAGES = (*CARD, "katayori", "matplotlib", "numpy")
 
 

@@ -25,7 +25,7 @@ from pathlib import Path
 
 from katayori import paths
 from katayori.errors import KatayoriError
-from katayori.packages import CARD
+from katayori.provenance import CARD
 
 _PIN = re.compile(r"^([a-z0-9._-]+)(?:\[[^]]*\])?==([^\s;\\]+)(?:\s*;\s*([^\\]+?))?\s*\\?$", re.M)
 LOCK_OPTIONS = (
