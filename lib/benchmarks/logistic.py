@@ -38,7 +38,7 @@ def simulated(questions: int, seed: int):
 
 
 def ours(frame, nodes: int) -> tuple[np.ndarray, np.ndarray]:
-    from katayori.metrics.logistic import mixed_logit
+    from katayori.metrics.mixed_logit import mixed_logit
 
     fit = mixed_logit(frame, FORMULA, GROUP, nodes=nodes).iloc[:-1]
     return fit["estimate"].to_numpy(), fit["se"].to_numpy()

@@ -20,6 +20,7 @@ from katayori.metrics import (
     ranks,
     words,
 )
+from katayori.metrics.mixed_logit import mixed_logit
 
 #: What places and roles add to log p. Two roles are liked equally, and what is left when the places
 #: are taken out is the same in every item.
@@ -87,7 +88,7 @@ def results() -> Iterator[tuple[str, pd.DataFrame]]:
         yield f"permuted, {name}", position.permuted(frame, **READ, content="item")
     for spread in (1.0, 60.0):
         answers = alike_within_families(spread)
-        fit = logistic.mixed_logit(answers, "value ~ one * other", "family")
+        fit = mixed_logit(answers, "value ~ one * other", "family")
         yield f"mixed model, SD {spread:g}", fit
     people = yes_no()
     of_question = {"value": "yes", "by": "question"}

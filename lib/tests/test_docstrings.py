@@ -81,7 +81,7 @@ def test_examples_that_need_a_download_hold_on_the_mirror(name, names):
 #: Public functions of metrics without an example, and why.
 WITHOUT = {
     # Stored simulations hash their docstrings.
-    "logistic": {"mixed_logit", "likelihood_ratio"},
+    "mixed_logit": {"mixed_logit", "likelihood_ratio"},
 }
 
 

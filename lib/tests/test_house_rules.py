@@ -60,7 +60,7 @@ data.bbq: frames requirement
 data.catalogue: requirement
 metrics.agreement: requirement
 metrics.exchange_tests: columns
-metrics.logistic: requirement
+metrics.mixed_logit: requirement
 metrics.repeats: columns requirement
 papers.answers: frames statistics
 papers.items: bundle frames statistics

@@ -14,10 +14,7 @@ from scipy.optimize import brentq, minimize
 from scipy.special import expit, logsumexp
 from scipy.stats import norm
 
-from katayori.metrics.logistic import (
-    _Likelihood,
-    mixed_logit,
-)
+from katayori.metrics.mixed_logit import _Likelihood, mixed_logit
 from katayori.papers.discrim_eval import AGES, GENDERS, RACES
 
 NAN = np.nan

@@ -5,11 +5,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from katayori.metrics.logistic import (
-    mean_score,
-    mixed_logit,
-    mixed_model,
-)
+from katayori.metrics.logistic import mean_score, mixed_model
+from katayori.metrics.mixed_logit import mixed_logit
 
 NUMBERS = ["estimate", "se", "z", "p", "ci_low", "ci_high", "loglik"]
 

@@ -10,8 +10,8 @@ import pytest
 from scipy.optimize import linprog
 from scipy.special import expit
 
-from katayori.metrics import logistic
-from katayori.metrics.logistic import curve_fit, is_separated, mixed_logit
+from katayori.metrics.logistic import curve_fit
+from katayori.metrics.mixed_logit import _Likelihood, _newton, is_separated, mixed_logit
 
 #: groups, answers a group, planted SD, seed; then R's SD, intercept, slope, log-likelihood.
 LME4 = [
@@ -62,7 +62,7 @@ def test_no_fit_is_singular_where_a_larger_sd_is_likelier(groups, size, sd):
             continue
         n_singular += 1
         x = np.column_stack([np.ones(len(frame)), frame["x"]])
-        likelihood = logistic._Likelihood(x, frame["y"].to_numpy(), frame["g"].to_numpy(), 1)
+        likelihood = _Likelihood(x, frame["y"].to_numpy(), frame["g"].to_numpy(), 1)
         beta = fit["estimate"].to_numpy()[:2]
         grid = [0.0, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.8, 1.2]
         values = [likelihood(np.append(beta, value))[0] for value in grid]
@@ -119,7 +119,7 @@ def test_separation_is_what_the_linear_programme_says():
     counts = np.array([one for one in yes if 0 < one.sum() < 135], float)
     n = np.full_like(counts, 15)
     x = np.broadcast_to(design, (len(counts), 9, 3))
-    status = logistic._newton(x, counts, n)[3]
+    status = _newton(x, counts, n)[3]
     wanted = [_programme(design, one) for one in counts]
     assert sum(wanted) > 50
     assert ((status == "separation") == wanted).all()

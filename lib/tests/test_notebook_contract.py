@@ -106,7 +106,7 @@ LATE_MUTATIONS = {
     "03_logprob_judge": {"katayori.metrics.few_labels:win_rate": "value"},
     "04_jubaku_v2": {"katayori.metrics.verdicts:sign_swap_test": "p"},
     "05_inter_jbbq": {
-        "katayori.metrics.logistic:mixed_logit": "estimate",
+        "katayori.metrics.mixed_logit:mixed_logit": "estimate",
     },
 }
 # Read before conftest takes KATAYORI_OUTPUTS away: the overview reads the results of that run.

@@ -10,7 +10,7 @@ from statsmodels.formula.api import logit
 from katayori.errors import KatayoriError
 from katayori.frames import GIVEN, not_asked, reason_of
 from katayori.metrics import agreement, bbq, exchange, interactions, judges, kappas, pairs, shares
-from katayori.metrics.logistic import likelihood_ratio, mixed_logit
+from katayori.metrics.mixed_logit import likelihood_ratio, mixed_logit
 
 BIAS = pd.DataFrame({"side": [1, 0, -1] * 8, "right": [0, 1, 1, 0] * 6})
 BIAS["context"] = ["ambiguous", "ambiguous", "biased", "counter_biased"] * 6

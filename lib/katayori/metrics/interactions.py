@@ -14,7 +14,7 @@ import pandas as pd
 from katayori.errors import KatayoriError
 from katayori.frames import LABEL, Column, cells, flat, require
 from katayori.metrics.intervals import NO_INTERVAL_BELOW
-from katayori.metrics.logistic import likelihood_ratio, mixed_logit
+from katayori.metrics.mixed_logit import likelihood_ratio, mixed_logit
 
 _VALUE = Column("flag", True, may_miss=True)
 TEST = "all pairs together"

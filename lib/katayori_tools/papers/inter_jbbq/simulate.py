@@ -9,7 +9,7 @@ results.
 import numpy as np
 import pandas as pd
 
-from katayori.metrics import interactions, logistic
+from katayori.metrics import interactions, mixed_logit
 from katayori.papers import inter_jbbq
 from katayori.papers.inter_jbbq import INTER, inter_chances
 from katayori_tools.simulate_hash import digest
@@ -27,8 +27,8 @@ _CODE = (
     interactions.interactions,
     interactions._rows,
     interactions._fits,
-    logistic.mixed_logit,
-    logistic.likelihood_ratio,
+    mixed_logit.mixed_logit,
+    mixed_logit.likelihood_ratio,
     inter_chances,
 )
 
