@@ -13,7 +13,7 @@ import numpy as np
 from katayori import paths
 from katayori.errors import KatayoriError
 from katayori.metrics.holm import holm
-from katayori.metrics.interval_text import with_interval
+from katayori.metrics.intervals import with_interval
 from katayori.metrics.verdicts import ALPHA, UNREADABLE
 from katayori.report.headlines import NUMBERS, WHOLE, WITH_VALUE, headlines
 from katayori.report.run import harmless

@@ -13,10 +13,8 @@ from katayori.metrics.uncertainty import swap_test
 from katayori.metrics.verdicts import (
     TESTED,
     TOLD,
-    bounds,
     claim,
     clusters_needed,
-    filled,
     gates,
     line_test,
     sign_swap_test,
@@ -292,6 +290,17 @@ answer = st.tuples(
 SIGNS = {"biased": 1.0, "counter_biased": -1.0, "unknown": 0.0}
 
 
+def bounds(frame, by=(), **names):
+    """The readable answers of `line_test` beside what the unreadable ones make of them."""
+    out = line_test(frame, by=by, **names)
+    read = out[out["unreadable"] == "left out"].reset_index(drop=True)
+    for end, side in (("lowest", "low"), ("highest", "high")):
+        found = out[out["unreadable"] == end].reset_index(drop=True)
+        found = read if found.empty else found
+        read[f"{side}_bound"], read[f"ci_{side}"] = found["value"], found[f"ci_{side}"]
+    return read
+
+
 @settings(max_examples=100, deadline=None)
 @given(st.lists(answer, min_size=6, max_size=40))
 def test_the_full_data_lie_inside_the_bounds(rows):
@@ -328,13 +337,6 @@ def test_the_full_data_lie_inside_the_bounds(rows):
         ends = (low["one"] - high["two"], high["one"] - low["two"])
         group = {"value": "right", "group": ("group", "one", "two")}
         inside(means["one"] - means["two"], seen, ends, **group)
-
-
-def test_a_scenario_without_variation_ends_at_its_bound():
-    frame = pd.DataFrame({"sign": [-1.0] * 9 + [np.nan], "case": range(10)})
-    row = bounds(frame, value="sign", kind="signed", cluster="case").iloc[0]
-    assert row["ci_low"] == row["low_bound"] == -1
-    assert row["ci_high"] > row["high_bound"] == pytest.approx(-0.8)
 
 
 def test_bounds_cover_the_truth_where_losses_depend_on_the_answer():
@@ -403,13 +405,13 @@ def test_the_limit_is_the_larger_of_both_sides():
 def test_values_of_another_kind_are_refused():
     frame = pd.DataFrame({"yes": [1.0, -1.0, np.nan], "case": [1, 2, 3]})
     with pytest.raises(KatayoriError, match="values 0 and 1 only"):
-        filled(frame, end="lowest", value="yes")
+        line_test(frame, value="yes", cluster="case")
     with pytest.raises(KatayoriError, match="'probability' lie between 0 and 1"):
-        filled(frame, end="lowest", value="yes", kind="probability")
-    with pytest.raises(KatayoriError, match="unknown end"):
-        filled(frame, end="middle", value="yes", kind="signed")
-    with pytest.raises(KatayoriError, match="unknown kind 'mean'"):
-        bounds(frame, value="yes", kind="mean", cluster="case")
+        line_test(frame, value="yes", kind="probability", cluster="case")
+    with pytest.raises(KatayoriError, match="unknown kind 'median'"):
+        line_test(frame, value="yes", kind="median", cluster="case")
+    mean = line_test(frame, value="yes", kind="mean", cluster="case")
+    assert mean["unreadable"].tolist() == ["left out"], "its ends are not known"
 
 
 def test_a_claim_is_read_from_the_verdict_and_keeps_what_is_none():

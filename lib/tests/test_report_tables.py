@@ -14,7 +14,7 @@ from hypothesis import given, strategies as st
 
 from katayori.errors import KatayoriError
 from katayori.frames import not_asked
-from katayori.metrics.interval_text import with_interval
+from katayori.metrics.intervals import with_interval
 from katayori.papers import paper_ids
 from katayori.report.explorers import explorer
 from katayori.report.names import glossary, terms

@@ -8,7 +8,7 @@ import pytest
 
 from katayori import paths
 from katayori.metrics import shares
-from katayori.metrics.verdicts import bounds, line_test
+from katayori.metrics.verdicts import line_test
 from katayori_tools import simulate_intervals as intervals, simulate_verdicts as verdicts
 from katayori_tools.simulate_studies import DRAWS, Study, drawn
 
@@ -82,8 +82,9 @@ def test_made_up_bounds_are_those_of_the_verb():
         answers = [[1.0] * a + [0.0] * b + [np.nan] * c for a, b, c in parts]
         frame = pd.DataFrame({"yes": [one for own in answers for one in own]})
         frame["question"] = np.repeat(range(10), [len(own) for own in answers])
-        row = bounds(frame, value="yes").iloc[0]
-        assert (row["ci_low"], row["ci_high"]) == pytest.approx(ends)
+        rows = line_test(frame, value="yes").set_index("unreadable")
+        found_ends = rows.loc["lowest", "ci_low"], rows.loc["highest", "ci_high"]
+        assert found_ends == pytest.approx(ends)
 
 
 def test_made_up_studies_are_measured_as_the_verb_measures_them():

@@ -5,8 +5,6 @@ verdict (answers by position, texts that were cut), `verdict` says the first wor
 
     tested = line_test(answers, value="biased", line=0.5, by=["model"], cluster="case")
     told = verdict(tested, margin=0.05, gates=gates(answers, factors=["position"], by=["model"]))
-
-`bounds` says what unreadable answers could change.
 """
 
 import itertools
@@ -31,8 +29,12 @@ from katayori.frames import (
 )
 from katayori.metrics import qa_intervals
 from katayori.metrics.holm import holm
-from katayori.metrics.interval_text import with_interval
-from katayori.metrics.intervals import NO_INTERVAL_BELOW, detectable_effect, mean_interval
+from katayori.metrics.intervals import (
+    NO_INTERVAL_BELOW,
+    detectable_effect,
+    mean_interval,
+    with_interval,
+)
 from katayori.metrics.shares import cluster_share, share_limits, share_p, sums
 
 #: Patterns of signs that are enumerated at most; with more, 9,999 are drawn.
@@ -62,6 +64,7 @@ TOLD = (
     *("margin", "p_holm", "tests", "needed", "needed_low", "needed_high", "verdict", "why"),
     *("low_bound", "high_bound"),
 )
+_GIVEN_TOO = (*TESTED, *GATES, *TOLD)
 _ROUNDING = 1e-12
 _FLAG = Column("flag", True)
 _NEEDED = ("needed", "needed_low", "needed_high")
@@ -159,8 +162,8 @@ def line_test(
         ((sum r^2)^2 / sum r^4), alike (all answers are), unreadable (`left out`).
 
         Where any answer of the frame is unreadable, two more rows a cell say what the result were
-        if all these answers were `lowest` or `highest` (`filled`), but not of a `mean`, where that
-        is not known. `verdict` looks at them and gives one row a cell.
+        if all these answers were `lowest` or `highest`, but not of a `mean`, where that is not
+        known. `verdict` looks at them and gives one row a cell.
 
     Formula: shares by `shares.cluster_share`, `share_p`, `share_limits`. Means and differences by t
     on C - 1 degrees of freedom on the contributions r + (a_c - r b_c) / mean(b); their limit is
@@ -181,9 +184,8 @@ def line_test(
         [['share', 0.75, 40, 10, 'ok']]
     """
     expect(kind, KINDS, "kind")
-    by = require("line_test", frame, {value: NUMBER_OR_NONE, cluster: LABEL}, by)
-    _keep_free("line_test", by)
-    _check_values("line_test", frame[value], kind)
+    by = require("line_test", frame, {value: NUMBER_OR_NONE, cluster: LABEL}, by, _GIVEN_TOO)
+    _check_values(frame[value], kind)
     of = frame
     if group is not None:
         require("line_test", frame, {group[0]: Column("label", "woman")})
@@ -194,33 +196,36 @@ def line_test(
     for key, cell in cells(frame.reset_index(drop=True), by):
         rows.append(key | _tested(cell, test) | {"unreadable": READ})
         for end in ends:
-            scenario = filled(cell, end=end, value=value, kind=kind, group=group)
-            rows.append(key | _tested(scenario, test) | {"unreadable": end})
+            rows.append(key | _tested(_filled(cell, test, end), test) | {"unreadable": end})
     return flat(rows, of, by, names=["measure"], more=TESTED)
 
 
-def _check_values(verb: str, values: pd.Series, kind: str) -> None:
+def _check_values(values: pd.Series, kind: str) -> None:
     """FrameError for a value that is not of its kind."""
     given = values.dropna().astype(float)
     span = KINDS[kind]
     if kind == "share" and not given.isin([0, 0.5, 1]).all():
         raise FrameError(
-            f"{verb}: a share has the values 0 and 1 only, one half for ties; kind='mean' takes any"
+            "line_test: a share has the values 0 and 1 only, one half for ties; kind='mean' takes"
+            " any"
         )
     if span and not given.between(*span).all():
         raise FrameError(
-            f"{verb}: values of the kind {kind!r} lie between {span[0]} and {span[1]}; kind='mean'"
-            " takes any"
+            f"line_test: values of the kind {kind!r} lie between {span[0]} and {span[1]};"
+            " kind='mean' takes any"
         )
 
 
-def _keep_free(verb: str, names: Sequence[str]) -> None:
-    """FrameError for a column of `by` that has the name of a column of the result."""
-    for name in names:
-        if name in (*TESTED, *GATES, *TOLD):
-            raise FrameError(
-                f"{verb}: by={name!r} is a column of the result; rename yours, e.g. my_{name}"
-            )
+def _filled(cell: pd.DataFrame, test: _Test, end: str) -> pd.DataFrame:
+    """The rows with unreadable answers as they would lie to make the result lowest or highest.
+
+    The second group of a difference is filled the other way.
+    """
+    lowest, highest = KINDS[test.kind] or (np.nan, np.nan)
+    own, other = (lowest, highest) if end == "lowest" else (highest, lowest)
+    turned = cell[test.group[0]] == test.group[2] if test.group else pd.Series(False, cell.index)
+    fill = pd.Series(np.where(turned, other, own), cell.index)
+    return cell.assign(**{test.value: cell[test.value].astype(float).fillna(fill)})
 
 
 def _tested(cell: pd.DataFrame, test: _Test) -> dict[str, Any]:
@@ -229,10 +234,10 @@ def _tested(cell: pd.DataFrame, test: _Test) -> dict[str, Any]:
     if test.group is not None:
         firsts = cell[test.group[0]] == test.group[1]
         first, second = (sums(values[chosen], clusters) for chosen in (firsts, ~firsts))
-        found = difference_row(first, second, test.line)
+        found = _difference_row(first, second, test.line)
         exact = values[firsts].mean() - values[~firsts].mean()
     elif test.kind == "share":
-        found = share_row(sums(values, clusters), test.line)
+        found = _share_row(sums(values, clusters), test.line)
         exact = found["value"]
     else:
         found = mean_row(sums(values, clusters), test.line)
@@ -248,13 +253,8 @@ def _tested(cell: pd.DataFrame, test: _Test) -> dict[str, Any]:
     return found | {"line": test.line, "limit": max(sides, default=np.nan)}
 
 
-def share_row(ratio: qa_intervals.Ratio, line: float) -> dict[str, Any]:
-    """What `line_test` says of a share, from hits and totals of each cluster.
-
-    Example:
-        >>> round(share_row((np.array([3.0, 1, 2, 2, 3]), np.full(5, 4.0)), 0.5)["p"], 2)
-        0.85
-    """
+def _share_row(ratio: qa_intervals.Ratio, line: float) -> dict[str, Any]:
+    """What `line_test` says of a share, from hits and totals of each cluster."""
     hits, totals = (one[ratio[1] > 0] for one in ratio)
     y, n = hits.tolist(), totals.tolist()
     found = cluster_share(y, n)
@@ -280,16 +280,10 @@ def mean_row(ratio: qa_intervals.Ratio, line: float) -> dict[str, Any]:
     return _by_t("mean", values, total / n, line)
 
 
-def difference_row(
+def _difference_row(
     first: qa_intervals.Ratio, second: qa_intervals.Ratio, line: float
 ) -> dict[str, Any]:
-    """What `line_test` says of a difference, from sum and number of each cluster in two groups.
-
-    Example:
-        >>> ones = np.ones(5)
-        >>> round(difference_row((np.array([3.0, 1, 2, 2, 3]), ones), (ones, ones), 0)["value"], 2)
-        1.2
-    """
+    """What `line_test` says of a difference, from sum and number of each cluster in two groups."""
     values = qa_intervals.contributions(first, second)
     row = _by_t("difference", values, values, line)
     row["clusters"] = qa_intervals.templates_in(first, second)
@@ -383,8 +377,7 @@ def gates(
     wanted = dict.fromkeys(factors, LABEL_OR_NONE)
     wanted |= {cut: _FLAG} if cut else {}
     wanted |= {named: Column("flag", True, may_miss=True)} if named else {}
-    by = require("gates", frame, wanted, by)
-    _keep_free("gates", by)
+    by = require("gates", frame, wanted, by, _GIVEN_TOO)
     rows = []
     for key, cell in cells(frame, by):
         row: dict[str, Any] = {"bound_by": None, "bound_level": None, "bound_share": np.nan}
@@ -502,7 +495,8 @@ def verdict(
     Returns:
         one row a cell: the columns of `table` and `gates` with margin, p_holm, tests (in the
         family), needed, needed_low, needed_high (`clusters_needed`, of undecided rows), verdict,
-        why, low_bound and high_bound (`bounds`; NaN where the span is not known). Rules:
+        why, low_bound and high_bound (the values with all unreadable
+        answers lowest and highest; NaN where the span is not known). Rules:
 
         1. `not asked`; `condition did not happen` (more than a tenth of the texts cut off);
            `too few` (fewer than 5 clusters).
@@ -778,99 +772,3 @@ def _decided(row: Mapping[Any, Any], p: float) -> tuple[str, str]:
     if np.isnan(p):
         return "undecided", f"{inside}, but there is no test."
     return "absent", f"{inside}."
-
-
-# --- answers that cannot be read ------------------------------------------------------------------
-
-
-def filled(
-    frame: pd.DataFrame,
-    *,
-    end: str,
-    value: str,
-    kind: str = "share",
-    group: tuple[str, Any, Any] | None = None,
-) -> pd.DataFrame:
-    """The frame with unreadable answers as they would lie to make the result lowest or highest.
-
-    Args:
-        frame: a row an answer asked for, failed calls included.
-        end: `lowest` or `highest`. value: column of numbers; missing: unreadable.
-        kind: as of `line_test`, but not `mean`.
-        group: of a difference (column, first, second); the second is filled the other way.
-
-    Raises:
-        KatayoriError: an unknown end or kind, a column that is lacking, a value that is not of the
-        kind.
-
-    Source: C. F. Manski, Partial Identification of Probability Distributions (2003).
-
-    Example:
-        >>> filled(pd.DataFrame({"yes": [1, None]}), end="lowest", value="yes")["yes"].tolist()
-        [1.0, 0.0]
-    """
-    expect(end, ENDS, "end")
-    expect(kind, [one for one, span in KINDS.items() if span], "kind")
-    held = {value: NUMBER_OR_NONE} | ({group[0]: LABEL_OR_NONE} if group else {})
-    require("filled", frame, held)
-    values = frame[value].astype(float)
-    _check_values("filled", values, kind)
-    lowest, highest = KINDS[kind] or (np.nan, np.nan)
-    own, other = (lowest, highest) if end == "lowest" else (highest, lowest)
-    turned = frame[group[0]] == group[2] if group else pd.Series(False, frame.index)
-    fill = pd.Series(np.where(turned, other, own), frame.index)
-    return frame.assign(**{value: values.fillna(fill)})
-
-
-def bounds(
-    frame: pd.DataFrame,
-    *,
-    value: str,
-    kind: str = "share",
-    group: tuple[str, Any, Any] | None = None,
-    by: str | Sequence[str] = (),
-    cluster: str = "question",
-) -> pd.DataFrame:
-    """Between which values a result lies, whatever the unreadable answers would have been.
-
-    With n_a answers asked for and n_x unreadable: accuracy or share of yes, values 0 and 1,
-    [k/n_a, (k + n_x)/n_a]. Diff-bias, `kind="signed"` with values 1 (biased), -1 (counter-biased)
-    and 0, [(n_b - n_c - n_x)/n_a, (n_b - n_c + n_x)/n_a]. Clear contexts, 2b/(b+c) - 1, the same
-    without the rows of readable unknown answers, [(b - c - x)/(b + c + x), (b - c + x)/(b + c +
-    x)]. KoBBQ's Diff_d (`group`: biased less counter-biased contexts), and a difference of two
-    models (`group`: the models): the low end of the first less the high end of the second, and the
-    mirror.
-
-    Args: as of `line_test`; `mean` is no kind here, as its ends are not known.
-
-    Returns:
-        by..., measure, value (of the readable answers), n, n_invalid, clusters, ci_low (lower end
-        of the 95 % interval with all unreadable answers lowest), ci_high (upper end with all
-        highest), status (of the readable answers), low_bound, high_bound. A scenario without
-        variation ends at the bound itself. Coverage of a share .954 and more where only yes is
-        lost (data/simulated/intervals.csv).
-
-    Raises:
-        KatayoriError: as `line_test` and `filled`.
-
-    Source: C. F. Manski, Partial Identification of Probability Distributions (2003).
-
-    Example:
-        >>> answers = pd.DataFrame({"right": [1, 1, 0, None] * 10, "item": [*range(10)] * 4})
-        >>> found = bounds(answers, value="right", cluster="item")
-        >>> found[["low_bound", "high_bound", "n", "n_invalid"]].to_numpy().tolist()
-        [[0.5, 0.75, 30.0, 10.0]]
-    """
-    expect(kind, [one for one, span in KINDS.items() if span], "kind")
-    out = line_test(frame, value=value, kind=kind, group=group, by=by, cluster=cluster)
-    read = out[out["unreadable"] == READ].reset_index(drop=True)
-    for end, side in zip(ENDS, ("low", "high"), strict=True):
-        found = out[out["unreadable"] == end].reset_index(drop=True)
-        found = read if found.empty else found
-        still = found["status"] == "no_variation"
-        read[f"{side}_bound"] = found["value"]
-        read[f"ci_{side}"] = found[f"ci_{side}"].mask(still, found["value"])
-    keys = [by] if isinstance(by, str) else list(by)
-    return flat(
-        read.to_dict("records"), frame, keys, names=["measure"], more=["low_bound", "high_bound"]
-    )

@@ -15,7 +15,7 @@ import pandas as pd
 from katayori import paths, profiles
 from katayori.data import paper_facts
 from katayori.errors import KatayoriError
-from katayori.metrics.interval_text import with_interval
+from katayori.metrics.intervals import with_interval
 from katayori.metrics.verdicts import NO_VERDICT, UNREADABLE
 from katayori.report.names import mark
 from katayori.report.run import ADDED, COUNTS, DROPPED, FIELDS, OF_VALUE
