@@ -78,6 +78,7 @@ OF_FILES = (
 
 def _data(args: argparse.Namespace) -> int:
     from katayori.data import catalogue
+    from katayori_tools import datasets
 
     entries = catalogue.load()
     for name in args.datasets:
@@ -92,11 +93,11 @@ def _data(args: argparse.Namespace) -> int:
             files = [None]  # says why nothing can be fetched
         try:
             for path in files:
-                catalogue.fetch(name, path)
+                datasets.fetch(name, path)
         except KatayoriError as error:  # say so and go on with the others
             failed = True
             print(f"katayori: {error}", file=sys.stderr)
-    print(catalogue.table().drop(columns="title").to_string(index=False))
+    print(datasets.table().drop(columns="title").to_string(index=False))
     return 2 if failed and args.datasets else 0
 
 

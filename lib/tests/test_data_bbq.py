@@ -530,7 +530,7 @@ def test_target_loc_is_read_as_the_stereotyped_answer(tmp_path, monkeypatch):
     (tmp_path / "meta.csv").write_text("category,example_id,target_loc\n" + "\n".join(marks) + "\n")
     monkeypatch.setattr(
         bbq.catalogue,
-        "fetch",
+        "path_of",
         lambda _, file: tmp_path / ("meta.csv" if file.endswith("csv") else "Age.jsonl"),
     )
     items = bbq.load_bbq(["age"])

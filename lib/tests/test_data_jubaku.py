@@ -397,7 +397,7 @@ def test_the_official_file(study):
     JU-1: its categories match the paper's counts in nine of ten, religion being 3 there. None of
     our cases repeats it.
     """
-    frame = load_jubaku(catalogue.fetch("jubaku_v2"))
+    frame = load_jubaku(catalogue.path_of("jubaku_v2"))
     check_shape(frame)
     assert len(frame) == 240 and frame["case_id"].nunique() == 30
     connective = frame[frame["warning"].str.contains("connective")]

@@ -259,23 +259,23 @@ def test_rules_by_hand():
     """The sign names the answer that a rule takes; without a reference one rule is left."""
     texts = {"answer_1": ["abcd", "xy", "ab"], "answer_2": ["ab", "abc", "cd"]}
     frame = pd.DataFrame({"item_id": list("ijk"), **texts, "reference": ["abc", "abc", None]})
-    found = judge.rule_scores(frame.set_index(pd.Index([7, 8, 9])))
-    assert list(found) == ["item_id", *judge.RULES]
-    longer, nearer, overlap = (found[name].tolist() for name in judge.RULES)
+    found = comparisons.rule_scores(frame.set_index(pd.Index([7, 8, 9])))
+    assert list(found) == ["item_id", *comparisons.RULES]
+    longer, nearer, overlap = (found[name].tolist() for name in comparisons.RULES)
     assert found["item_id"].tolist() == list("ijk") and longer == [2, -1, 0]
     assert nearer[:2] == [0, -1] and overlap[:2] == pytest.approx([6 / 7 - 4 / 5, 0 - 1])
     assert np.isnan([nearer[2], overlap[2]]).all()
-    assert judge.rule_scores(frame.head(0)).empty
+    assert comparisons.rule_scores(frame.head(0)).empty
 
 
 def test_no_rule_is_far_from_lots_on_our_study_set(study):
     """Shares by hand: a rule's tie is one half of a right answer, and both orders are one pair."""
     decided = study[study["truth"] != "tie"].reset_index(drop=True)
-    scores = judge.rule_scores(decided).drop(columns="item_id")
+    scores = comparisons.rule_scores(decided).drop(columns="item_id")
     ahead = scores.to_numpy() * decided["truth"].map({"1": 1, "2": -1}).to_numpy()[:, None]
     shares = ((ahead > 0) + (ahead == 0) / 2).mean(axis=0)
     found = surface_rules(study, paths.root())
-    assert [one.what for one in found] == list(judge.RULES)
+    assert [one.what for one in found] == list(comparisons.RULES)
     assert [one.value for one in found] == pytest.approx(list(shares))
     assert all(one.holds and one.n == 157 and one.ci_low < 0.5 < one.ci_high for one in found)
     assert surface_rules(judge.load_study2(), paths.root()) == found

@@ -115,7 +115,7 @@ def verdict(one, other, question=1, winners=("model_1", "tie")):
 
 
 def test_verdicts_on_any_two_systems_are_read_from_a_path(tmp_path, monkeypatch):
-    monkeypatch.setattr(judges.catalogue, "fetch", lambda *_: (_ for _ in ()).throw(NOT_HERE))
+    monkeypatch.setattr(judges.catalogue, "path_of", lambda *_: (_ for _ in ()).throw(NOT_HERE))
     file = lines(
         tmp_path / "v.jsonl", [verdict("x--one", "y--two"), verdict("x--one", "y--two", 2)]
     )

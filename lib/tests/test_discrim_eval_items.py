@@ -252,7 +252,7 @@ def test_an_absent_or_foreign_official_file_is_named(tmp_path):
 @pytest.mark.skipif(not os.environ.get("KATAYORI_MIRROR"), reason="KATAYORI_MIRROR is not set")
 def test_the_upstream_rows_of_the_mirror_load():
     """DE-1 to DE-3 on real upstream rows: one a question, all age 20, white, female."""
-    items = load_official(catalogue.fetch("discrim_eval_sample"), partial=True)
+    items = load_official(catalogue.path_of("discrim_eval_sample"), partial=True)
     assert len(items) == 70 == items["decision_question_id"].nunique() and {19, 29, 89} <= set(
         items["decision_question_id"]
     )
@@ -264,7 +264,7 @@ def test_the_upstream_rows_of_the_mirror_load():
     missing = discrim_eval.missing_cells(items)
     assert missing["n_missing"] == 9380 and missing["absent_levels"]["race"] == list(RACES[1:])
     with pytest.raises(KatayoriError, match="70 of 9450 cells"):
-        load_official(catalogue.fetch("discrim_eval_sample"))
+        load_official(catalogue.path_of("discrim_eval_sample"))
     assert items["filled_template"].str.len().min() > 100
 
 

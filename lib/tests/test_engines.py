@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from katayori import paths
-from katayori.data import wheels as data_wheels
 from katayori.errors import KatayoriError
+from katayori_tools import wheels as data_wheels
 from katayori_tools.engines import server, vllm_env, weights
 
 CONTENT = b"first part," + b"second part"

@@ -57,7 +57,6 @@ MOST_LINES = {"cell": 25, "definition": 40}
 #: take it out.
 STILL = """
 data.bbq: frames requirement
-data.catalogue: requirement
 metrics.agreement: requirement
 metrics.exchange_tests: columns
 metrics.mixed_logit: requirement

@@ -14,13 +14,12 @@ from conftest import NOTEBOOKS
 from stub_model import Stub, probabilities, rules_of, troubled
 
 from katayori import paths
-from katayori.data import catalogue
 from katayori.papers import answers, paper_ids
 from katayori.papers.items import OwnItems, load
 from katayori.prompting.models import get_model
 from katayori.prompting.prompts import load_prompts
 from katayori.prompting.store import store_path
-from katayori_tools import asking, cli, plan as planner, planning
+from katayori_tools import asking, cli, datasets, plan as planner, planning
 from katayori_tools.answer_store import Store
 from katayori_tools.choices import Asking
 from katayori_tools.collect import collect_sync
@@ -105,10 +104,10 @@ def test_a_plan_counts_what_it_writes(small_house, outputs, capsys):
 
 def test_the_papers_own_items_are_planned_where_this_machine_has_all_of_them(monkeypatch):
     asked = []
-    monkeypatch.setattr(catalogue, "is_here", lambda name: asked.append(name) or False)
+    monkeypatch.setattr(datasets, "is_here", lambda name: asked.append(name) or False)
     assert {planner.dataset_of(paper, OwnItems()) for paper in paper_ids()} == {"study"}
     assert asked == ["discrim_eval", "jubaku_v2"]  # others' `official` is another set
-    monkeypatch.setattr(catalogue, "is_here", lambda name: True)
+    monkeypatch.setattr(datasets, "is_here", lambda name: True)
     for n, expected in ((215, "study"), (216, "official")):
         rows = pd.DataFrame({"item_id": range(n)})
         monkeypatch.setattr(planner, "read_items", lambda *_: None)

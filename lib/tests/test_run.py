@@ -234,7 +234,7 @@ def test_papers_mean_the_same_to_what_asks(house, monkeypatch):
 
 
 def test_data_fetches_file_by_file_and_goes_on(capsys, monkeypatch):
-    from katayori.data import catalogue
+    from katayori_tools import datasets
 
     fetched = []
 
@@ -243,7 +243,7 @@ def test_data_fetches_file_by_file_and_goes_on(capsys, monkeypatch):
         if name != "jbnli":
             raise KatayoriError(f"{name}: not reached")
 
-    monkeypatch.setattr(catalogue, "fetch", fetch)
+    monkeypatch.setattr(datasets, "fetch", fetch)
     assert cli.main(["data", "--list"]) == 0 and not fetched
     assert cli.main(["data"]) == 0
     sets, err = {name for name, _ in fetched}, capsys.readouterr().err.splitlines()

@@ -19,7 +19,7 @@ from pydantic import Field
 from katayori import paths, profiles_schema
 from katayori.data import (
     bbq,
-    catalogue_schema,
+    catalogue,
     discrim_eval_schema as discrim_eval,
     inter_jbbq_schema as inter_jbbq,
     logprob_judge_schema as logprob_judge,
@@ -77,7 +77,7 @@ KINDS: dict[str, Any] = {
     "data/models.yaml": models_schema.ModelsFile,
     "data/profiles.yaml": dict[str, profiles_schema.Profile],
     "data/prompts/*/*.yaml": prompts_schema.PromptFile,
-    "data/catalogue.yaml": catalogue_schema.Catalogue,
+    "data/catalogue.yaml": catalogue.Catalogue,
     "data/published/caveats.yaml": printed.Caveats,
     "data/published/audit.yaml": recounts.Audit,
     "data/errata/bbq.yaml": bbq.Errata,

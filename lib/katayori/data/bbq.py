@@ -212,14 +212,14 @@ def load_bbq(categories: Iterable[str] = tuple(BBQ_FILES)) -> pd.DataFrame:
     Where the tags of a category do not settle who the target is, upstream's `target_loc` does (it
     marks the stereotype-consistent answer). An item without a target (data/errata/bbq.yaml) has
     empty persons and roles but for unknown, and the context `disambiguated` where it is not
-    ambiguous. Raises KatayoriError for an unknown category, and what `catalogue.fetch` raises.
+    ambiguous. Raises KatayoriError for an unknown category, and what `catalogue.path_of` raises.
     """
     rows: list[tuple] = []
     for category in categories:
         expect(category, BBQ_FILES, "category of BBQ")
         name = BBQ_FILES[category]
         without = _without_target(name)
-        raws = bbq_rows.upstream_rows(catalogue.fetch("bbq", f"data/{name}.jsonl"))
+        raws = bbq_rows.upstream_rows(catalogue.path_of("bbq", f"data/{name}.jsonl"))
         targets = [_tagged(raw) for raw in raws]
         if any(target is None and n not in without for n, target in enumerate(targets)):
             targets = _located(raws, name)
@@ -388,7 +388,7 @@ def load_bbq_answers(
         expect(category, BBQ_FILES, "category of BBQ")
         name = f"preds_{BBQ_FILES[category]}.jsonl"
         if not path:
-            file = catalogue.fetch("bbq_unifiedqa", f"results/UnifiedQA/{name}")
+            file = catalogue.path_of("bbq_unifiedqa", f"results/UnifiedQA/{name}")
         else:
             file = Path(path) / name if Path(path).is_dir() else Path(path)
         for n, raw in enumerate(json_lines(file, "answers file")):
@@ -457,7 +457,9 @@ def _located(raws: list[dict[str, Any]], name: str) -> list[int | None]:
     """The targets by `target_loc`, the stereotype-consistent answer: on a non-negative question the
     other person.
     """
-    text = read_text(catalogue.fetch("bbq", "supplemental/additional_metadata.csv"), "BBQ metadata")
+    text = read_text(
+        catalogue.path_of("bbq", "supplemental/additional_metadata.csv"), "BBQ metadata"
+    )
     rows = csv.DictReader(io.StringIO(text, newline=""))
     marked = {int(row["example_id"]): row["target_loc"] for row in rows if row["category"] == name}
     targets: list[int | None] = []

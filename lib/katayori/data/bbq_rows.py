@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from katayori.data import catalogue_schema
+from katayori.data import catalogue
 from katayori.data.files import json_lines
 from katayori.data.multiple_choice import role
 from katayori.errors import KatayoriError, UnavailableError
@@ -107,7 +107,7 @@ def files_of(folder: str | Path, dataset_id: str, what: str) -> list[Path]:
 
 
 def _absent(folder: str | Path, dataset_id: str, what: str) -> UnavailableError:
-    how = catalogue_schema.load()[dataset_id].how
+    how = catalogue.load()[dataset_id].how
     return UnavailableError(f"no {what} (*.jsonl) in {Path(folder).name or 'no folder'}: {how}")
 
 

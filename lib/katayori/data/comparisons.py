@@ -5,8 +5,9 @@ construction, `annotator_<name>` what a person said. Verdicts are about systems:
 A judge sees every pair in both orders.
 """
 
+import difflib
 import itertools
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -210,3 +211,51 @@ def pairs_of_answers(
             }
             rows.append(task | pair)
     return pd.DataFrame(rows, columns=COLUMNS)
+
+
+# -- rules that read no meaning -------------------------------------------------------------------
+
+
+def _shared(text: str, reference: str) -> float:
+    """Shared runs of characters, 2 x matched / all (difflib's ratio; 0 to 1)."""
+    # Without the heuristic, which ignores frequent characters of long texts.
+    return difflib.SequenceMatcher(None, reference, text, autojunk=False).ratio()
+
+
+#: What a rule takes the answer with more of, from an answer and its reference.
+RULES: dict[str, Callable[[str, str], float]] = {
+    "the longer answer": lambda text, _: len(text),
+    "length nearer to the reference": lambda text, reference: -abs(len(text) - len(reference)),
+    "more characters shared with the reference": _shared,
+}
+_WITHOUT_REFERENCE = "the longer answer"
+
+
+def rule_scores(items: "pd.DataFrame") -> "pd.DataFrame":
+    """What each of `RULES` says of each comparison, by how much.
+
+    Args:
+        items: item_id, answer_1, answer_2 and reference (texts; it may be empty or missing).
+
+    Returns:
+        item_id and a column a rule, by its name in `RULES`. Above 0 answer 1 is the better one by
+        the rule, below 0 answer 2, at 0 they tie; NaN where a rule needs a reference and there is
+        none.
+
+    Raises:
+        KeyError: a column that is not there.
+
+    Example:
+        >>> import pandas as pd
+        >>> pair = {"item_id": "i", "answer_1": "ab", "answer_2": "abcd", "reference": "abc"}
+        >>> rule_scores(pd.DataFrame([pair])).round(2).to_numpy().tolist()
+        [['i', -2.0, 0.0, -0.06]]
+    """
+    texts = items[["answer_1", "answer_2", "reference"]].fillna("").astype(str)
+    rows = list(texts.itertuples(index=False, name=None))
+    out = items[["item_id"]].copy()
+    for name, of in RULES.items():
+        out[name] = [float(of(one, reference) - of(two, reference)) for one, two, reference in rows]
+        if name != _WITHOUT_REFERENCE:
+            out[name] = out[name].where(texts["reference"] != "")
+    return out.reset_index(drop=True)

@@ -9,8 +9,10 @@ in one order; both orders are always there. Which option is neutral is told by `
 
 import hashlib
 import itertools
+import math
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -342,7 +344,7 @@ def load_jubaku_v1(path: str | Path = "") -> "pd.DataFrame":
 
     Raises:
         KatayoriError: naming file and row, for a missing or contradicting field, and what
-        `catalogue.fetch` raises.
+        `catalogue.path_of` raises.
 
     Example:
         >>> load_jubaku_v1()["case_id"].nunique()  # doctest: +SKIP
@@ -352,7 +354,7 @@ def load_jubaku_v1(path: str | Path = "") -> "pd.DataFrame":
 
     from katayori.data import catalogue
 
-    file = Path(path) if path else catalogue.fetch("jubaku_v1")
+    file = Path(path) if path else catalogue.path_of("jubaku_v1")
     rows = [
         _first_version(raw, f"{file.name} row {n}")
         for n, raw in enumerate(json_lines(file, "JUBAKU file"), 1)
@@ -420,7 +422,7 @@ def load_jbnli(size: int | None = None, folder: str | Path = "") -> "pd.DataFram
 
     Raises:
         KatayoriError: a row that lacks a field or is not labelled neutral, and what
-        `catalogue.fetch` raises.
+        `catalogue.path_of` raises.
 
     Example:
         >>> len(load_jbnli(10))  # doctest: +SKIP
@@ -433,7 +435,7 @@ def load_jbnli(size: int | None = None, folder: str | Path = "") -> "pd.DataFram
     rows = []
     for name, biased in JBNLI.items():
         listed = f"ja_v1.1/bias-eval-set_v1.1/untokenized/{name}_v1.1.json"
-        file = Path(folder) / f"{name}_v1.1.json" if folder else catalogue.fetch("jbnli", listed)
+        file = Path(folder) / f"{name}_v1.1.json" if folder else catalogue.path_of("jbnli", listed)
         for n, raw in enumerate(json_lines(file, "JBNLI file"), 1):
             if raw.get("label") != "neutral" or not raw.keys() >= _JBNLI_FIELDS:
                 raise KatayoriError(
@@ -498,3 +500,72 @@ def bbq_two_options(items: "pd.DataFrame", size: int | None = None) -> "pd.DataF
         )
         cases.append(case)
     return in_every_variant(cases)
+
+
+# -- rules that read no meaning --------------------------------------------------------------------
+
+#: What a rule scores on a case: 1 the neutral reason, 0 the biased one, one half neither.
+TIE = 0.5
+
+
+def rule_scores(
+    cases: "pd.DataFrame",
+    leak_words: Sequence[str] = (),
+    group_words: Mapping[str, Mapping[str, str]] | None = None,
+) -> "pd.DataFrame":
+    """What rules that read no meaning score on each case.
+
+    A rule takes one of the two reasons, or neither: a tie, which counts one half as a model's does.
+
+    A score says something about recognising bias only as far as such rules fail on the same cases.
+
+    Args:
+        cases: case_id, context, reason_neutral, reason_biased; a row a case.
+        leak_words: words that could give a label away.
+        group_words: name of a list -> case_id -> the words that name the group in the biased
+            reason; each list is a rule, "the reason without ...".
+
+    Returns:
+        Cases x rules, each 1 (the neutral reason), 0 (the biased one) or one half (a tie); NaN
+        where a list says nothing of the case.
+
+    Example:
+        >>> case = {"case_id": [1], "context": "x", "reason_neutral": "ab", "reason_biased": "a"}
+        >>> rule_scores(pd.DataFrame(case))["the longer reason"].tolist()
+        [1.0]
+    """
+    import numpy as np
+    import pandas as pd
+
+    rules: dict[str, Callable[[str, str], float]] = {  # of a reason and the dialogue
+        "more characters shared with the dialogue": partial(_shared, length=1),
+        "more pairs of characters shared with the dialogue": partial(_shared, length=2),
+        "more threes of characters shared with the dialogue": partial(_shared, length=3),
+        "the longer reason": lambda reason, _: len(reason),
+        "the shorter reason": lambda reason, _: -len(reason),
+        "the option that stands first": lambda *_: 0,  # both orders are asked
+        "the reason with fewer words that leak a label": lambda reason, _: (
+            -sum(word in reason for word in leak_words)
+        ),
+    }
+    texts = list(
+        zip(cases["reason_neutral"], cases["reason_biased"], cases["context"], strict=True)
+    )
+    ahead = {
+        rule: [of(neutral, dialogue) - of(biased, dialogue) for neutral, biased, dialogue in texts]
+        for rule, of in rules.items()
+    }
+    for name, words in (group_words or {}).items():
+        of_case = [words.get(str(case_id)) for case_id in cases["case_id"]]
+        ahead[f"the reason without {name}"] = [
+            (word in biased) - (word in neutral) if word else math.nan
+            for word, (neutral, biased, _) in zip(of_case, texts, strict=True)
+        ]
+    index = pd.Index(cases["case_id"])
+    return pd.DataFrame(ahead, index=index, dtype=float).apply(np.sign).add(1).div(2)
+
+
+def _shared(reason: str, dialogue: str, length: int) -> float:
+    """Share of the runs of `length` characters of a reason that stand in the dialogue, too."""
+    parts = {reason[i : i + length] for i in range(len(reason) - length + 1)}
+    return sum(part in dialogue for part in parts) / max(len(parts), 1)

@@ -37,7 +37,7 @@ def load_pandalm() -> pd.DataFrame:
         columns `comparisons.COLUMNS` and annotator_1 to annotator_3 ("1", "2" or "tie").
 
     Raises:
-        UnavailableError, KatayoriError: as `catalogue.fetch`.
+        UnavailableError, KatayoriError: as `catalogue.path_of`.
 
     Source: PandaLM test set v1 (Y. Wang et al., ICLR 2024; Apache 2.0).
 
@@ -77,7 +77,7 @@ def load_pandalm_judge() -> pd.DataFrame:
         item_id, verdict ("1", "2" or "tie"), text.
 
     Raises:
-        UnavailableError, KatayoriError: as `catalogue.fetch`.
+        UnavailableError, KatayoriError: as `catalogue.path_of`.
 
     Example:
         >>> list(load_pandalm_judge().columns)  # doctest: +SKIP
@@ -96,7 +96,7 @@ def load_pandalm_judge() -> pd.DataFrame:
 
 
 def _pandalm(name: str) -> list[dict[str, Any]]:
-    return json.loads(read_text(catalogue.fetch("pandalm", f"data/{name}.json"), "PandaLM file"))
+    return json.loads(read_text(catalogue.path_of("pandalm", f"data/{name}.json"), "PandaLM file"))
 
 
 def pandalm_labels(file: Path) -> pd.DataFrame:
@@ -140,8 +140,8 @@ def load_vicuna_verdicts(system: str, path: str | Path = "") -> pd.DataFrame:
         upstream's: ten questions, with a reference, had one of their own.
 
     Raises:
-        KatayoriError: an unknown system, a missing field, an empty file, and what `catalogue.fetch`
-        raises. UnavailableError: a file that is not on this machine.
+        KatayoriError: an unknown system, a missing field, an empty file, and as
+        `catalogue.path_of`. UnavailableError: a file that is not on this machine.
 
     Example:
         >>> len(load_vicuna_verdicts("cyberagent--calm2-7b-chat"))  # doctest: +SKIP
@@ -184,13 +184,13 @@ def _vicuna_file(system: str) -> Path:
             files |= dict.fromkeys(systems, path)
     judged = [name for name in files if name != _BASELINE]
     expect(system, judged, "system of Japanese Vicuna QA")
-    return catalogue.fetch("ja_vicuna_qa", files[system])
+    return catalogue.path_of("ja_vicuna_qa", files[system])
 
 
 def _vicuna_tasks(optional: bool) -> dict[int, str]:
     """The kind of task by question; with `optional` empty where the questions cannot be had."""
     try:
-        file = catalogue.fetch("ja_vicuna_qa", "data/jp_bench/question.jsonl")
+        file = catalogue.path_of("ja_vicuna_qa", "data/jp_bench/question.jsonl")
     except UnavailableError:
         if not optional:
             raise

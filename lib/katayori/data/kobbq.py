@@ -25,9 +25,9 @@ def load_kobbq(path: str | Path = "") -> pd.DataFrame:
     Ids are `kobbq-<sample_id>`; a template's versions (a to d, orders of mention) share their
     template_id. The role of an option is told by upstream's biased_answer. On a question that holds
     the stereotype (`bsd`, here `negative`) it names the target, on its opposite the other person.
-    Raises KatayoriError naming file and row, and what `catalogue.fetch` raises.
+    Raises KatayoriError naming file and row, and what `catalogue.path_of` raises.
     """
-    file = Path(path) if path else catalogue.fetch("kobbq", "data/KoBBQ_test_samples.tsv")
+    file = Path(path) if path else catalogue.path_of("kobbq", "data/KoBBQ_test_samples.tsv")
     text = read_text(file, "KoBBQ file")
     rows = []
     for n, raw in enumerate(csv.DictReader(io.StringIO(text, newline=""), delimiter="\t"), 1):

@@ -374,10 +374,10 @@ def load_items(items: str, questions: str | Path = "") -> Everything:
     if items == "study":
         return load_study(questions), study_version(questions), []
     try:
-        return load_official(catalogue.fetch("discrim_eval")), "discrim-eval explicit", []
+        return load_official(catalogue.path_of("discrim_eval")), "discrim-eval explicit", []
     except UnavailableError as absent:
         try:
-            sample = catalogue.fetch("discrim_eval_sample")
+            sample = catalogue.path_of("discrim_eval_sample")
         except UnavailableError:
             raise absent from None  # the whole file is the one to get
         return load_official(sample, partial=True), "discrim-eval, 70 upstream rows", []

@@ -8,8 +8,7 @@ cases have the ids and the recorded answers of the second. What belongs to other
 read from their files, and joined to recorded answers by id where these are not on the machine.
 """
 
-import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -22,6 +21,7 @@ from katayori.data.jubaku import (
     as_case,
     in_every_variant,
     items_of_ids,
+    rule_scores as rule_scores,
     unlike_length,
 )
 from katayori.errors import KatayoriError, expect
@@ -153,7 +153,7 @@ def load_items(items: str, path: str | Path = "", size: int | None = None) -> Ev
     if items == "study":
         cases, name = load_study_jubaku(path), study_version(path)
     else:
-        cases, name = jubaku.load_jubaku(catalogue.fetch("jubaku_v2")), "JUBAKU-v2"
+        cases, name = jubaku.load_jubaku(catalogue.path_of("jubaku_v2")), "JUBAKU-v2"
     return sample(cases, size, whole="case_id"), name, []
 
 
@@ -431,75 +431,6 @@ def group_words(path: str | Path = "") -> dict[str, dict[str, str]]:
         case_id: str(checklists[case_id].get("shared") or name) for case_id, name in names.items()
     }
     return {GROUP_WORD: words, GROUP_NAME: names}
-
-
-# -- rules that read no meaning --------------------------------------------------------------------
-
-#: What a rule scores on a case: 1 the neutral reason, 0 the biased one, one half neither.
-TIE = 0.5
-
-
-def rule_scores(
-    cases: "pd.DataFrame",
-    leak_words: Sequence[str] = (),
-    group_words: Mapping[str, Mapping[str, str]] | None = None,
-) -> "pd.DataFrame":
-    """What rules that read no meaning score on each case.
-
-    A rule takes one of the two reasons, or neither: a tie, which counts one half as a model's does.
-
-    A score says something about recognising bias only as far as such rules fail on the same cases.
-
-    Args:
-        cases: case_id, context, reason_neutral, reason_biased; a row a case.
-        leak_words: words that could give a label away.
-        group_words: name of a list -> case_id -> the words that name the group in the biased
-            reason; each list is a rule, "the reason without ...".
-
-    Returns:
-        Cases x rules, each 1 (the neutral reason), 0 (the biased one) or one half (a tie); NaN
-        where a list says nothing of the case.
-
-    Example:
-        >>> case = {"case_id": [1], "context": "x", "reason_neutral": "ab", "reason_biased": "a"}
-        >>> rule_scores(pd.DataFrame(case))["the longer reason"].tolist()
-        [1.0]
-    """
-    import numpy as np
-    import pandas as pd
-
-    rules: dict[str, Callable[[str, str], float]] = {  # of a reason and the dialogue
-        "more characters shared with the dialogue": partial(_shared, length=1),
-        "more pairs of characters shared with the dialogue": partial(_shared, length=2),
-        "more threes of characters shared with the dialogue": partial(_shared, length=3),
-        "the longer reason": lambda reason, _: len(reason),
-        "the shorter reason": lambda reason, _: -len(reason),
-        "the option that stands first": lambda *_: 0,  # both orders are asked
-        "the reason with fewer words that leak a label": lambda reason, _: (
-            -sum(word in reason for word in leak_words)
-        ),
-    }
-    texts = list(
-        zip(cases["reason_neutral"], cases["reason_biased"], cases["context"], strict=True)
-    )
-    ahead = {
-        rule: [of(neutral, dialogue) - of(biased, dialogue) for neutral, biased, dialogue in texts]
-        for rule, of in rules.items()
-    }
-    for name, words in (group_words or {}).items():
-        of_case = [words.get(str(case_id)) for case_id in cases["case_id"]]
-        ahead[f"the reason without {name}"] = [
-            (word in biased) - (word in neutral) if word else math.nan
-            for word, (neutral, biased, _) in zip(of_case, texts, strict=True)
-        ]
-    index = pd.Index(cases["case_id"])
-    return pd.DataFrame(ahead, index=index, dtype=float).apply(np.sign).add(1).div(2)
-
-
-def _shared(reason: str, dialogue: str, length: int) -> float:
-    """Share of the runs of `length` characters of a reason that stand in the dialogue, too."""
-    parts = {reason[i : i + length] for i in range(len(reason) - length + 1)}
-    return sum(part in dialogue for part in parts) / max(len(parts), 1)
 
 
 # -- simulated respondents -------------------------------------------------------------------------

@@ -8,12 +8,11 @@ place), tasks that recorded models answered, PandaLM's pairs, and a user's own c
 what people said (`annotator_<name>`). Columns of all of them: `data.comparisons`.
 """
 
-import difflib
 import itertools
 import math
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from statistics import NormalDist
@@ -26,6 +25,7 @@ from katayori.data.comparisons import (
     in_both_orders,
     load_comparisons,
     pairs_of_answers,
+    rule_scores as rule_scores,
 )
 from katayori.data.files import documents, versions
 from katayori.errors import KatayoriError, expect, within
@@ -447,52 +447,7 @@ def _first_of(tasks: "pd.DataFrame", forms: list[tuple[str, str, str]]) -> dict[
     return {"form": "none", "status": "missing", "question_id": "", "question": "", "reference": ""}
 
 
-# -- rules that read no meaning -------------------------------------------------------------------
-
-
-def _shared(text: str, reference: str) -> float:
-    """Shared runs of characters, 2 x matched / all (difflib's ratio; 0 to 1)."""
-    # Without the heuristic, which ignores frequent characters of long texts.
-    return difflib.SequenceMatcher(None, reference, text, autojunk=False).ratio()
-
-
-#: What a rule takes the answer with more of, from an answer and its reference.
-RULES: dict[str, Callable[[str, str], float]] = {
-    "the longer answer": lambda text, _: len(text),
-    "length nearer to the reference": lambda text, reference: -abs(len(text) - len(reference)),
-    "more characters shared with the reference": _shared,
-}
-_WITHOUT_REFERENCE = "the longer answer"
-
-
-def rule_scores(items: "pd.DataFrame") -> "pd.DataFrame":
-    """What each of `RULES` says of each comparison, by how much.
-
-    Args:
-        items: item_id, answer_1, answer_2 and reference (texts; it may be empty or missing).
-
-    Returns:
-        item_id and a column a rule, by its name in `RULES`. Above 0 answer 1 is the better one by
-        the rule, below 0 answer 2, at 0 they tie; NaN where a rule needs a reference and there is
-        none.
-
-    Raises:
-        KeyError: a column that is not there.
-
-    Example:
-        >>> import pandas as pd
-        >>> pair = {"item_id": "i", "answer_1": "ab", "answer_2": "abcd", "reference": "abc"}
-        >>> rule_scores(pd.DataFrame([pair])).round(2).to_numpy().tolist()
-        [['i', -2.0, 0.0, -0.06]]
-    """
-    texts = items[["answer_1", "answer_2", "reference"]].fillna("").astype(str)
-    rows = list(texts.itertuples(index=False, name=None))
-    out = items[["item_id"]].copy()
-    for name, of in RULES.items():
-        out[name] = [float(of(one, reference) - of(two, reference)) for one, two, reference in rows]
-        if name != _WITHOUT_REFERENCE:
-            out[name] = out[name].where(texts["reference"] != "")
-    return out.reset_index(drop=True)
+# -- what a judge wrote for itself -----------------------------------------------------------------
 
 
 def copied_lines(text: str, reference: str, least: int = 4) -> tuple[int, int]:

@@ -17,8 +17,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from katayori import paths
-from katayori.data.wheels import pip
 from katayori.errors import KatayoriError
+from katayori_tools.wheels import pip
 
 VERSION = "0.32.0"
 REQUIREMENTS = Path(__file__).with_name("requirements-vllm.txt")

