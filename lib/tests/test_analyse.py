@@ -144,7 +144,7 @@ def test_two_models_are_compared_on_the_same_items(folder):
 # -- questions about two persons -------------------------------------------------------------------
 
 
-def bbq(lean: float, first_place: float = 0.0, seed: int = 1) -> pd.DataFrame:
+def bbq_log(lean: float, first_place: float = 0.0, seed: int = 1) -> pd.DataFrame:
     """Answers to items of BBQ's shape: 24 templates, three orders of the options.
 
     `lean` is added to the log odds of the biased person, `first_place` to those of place 0.
@@ -167,19 +167,19 @@ def bbq(lean: float, first_place: float = 0.0, seed: int = 1) -> pd.DataFrame:
 
 
 def test_a_planted_stereotype_is_found_and_none_where_there_is_none(folder):
-    bbq(1.5).to_csv(folder / "biased.csv", index=False)
+    bbq_log(1.5).to_csv(folder / "biased.csv", index=False)
     rows = analysed(folder / "biased.csv")
     for name in ("diff_amb", "diff_dis", "s_amb", "s_dis"):
         assert one(rows, name)["ci_low"] > 0, name
     assert one(rows, "position_free difference", "calibrated; score=soft")["ci_low"] > 0
-    bbq(0).to_csv(folder / "fair.csv", index=False)
+    bbq_log(0).to_csv(folder / "fair.csv", index=False)
     rows = analysed(folder / "fair.csv")
     for name in ("diff_amb", "diff_dis"):
         assert one(rows, name)["ci_low"] < 0 < one(rows, name)["ci_high"], name
 
 
 def test_scores_are_those_of_the_library(folder):
-    table = bbq(1.0)
+    table = bbq_log(1.0)
     table.loc[::7, "answer"] = "I do not know"
     table.to_csv(folder / "some.csv", index=False)
     rows = analysed(folder / "some.csv")
@@ -217,7 +217,7 @@ SCORES = ("acc_amb", "acc_dis", "diff_amb", "diff_dis")
 
 
 def test_letters_that_say_a_position_only_have_no_value(folder):
-    bbq(0.5, first_place=8).to_csv(folder / "first.csv", index=False)
+    bbq_log(0.5, first_place=8).to_csv(folder / "first.csv", index=False)
     rows = analysed(folder / "first.csv")
     of_letters = [*SCORES, "s_amb", "s_dis", *(f"{name}_all" for name in SCORES)]
     for letter in (
@@ -233,7 +233,7 @@ def test_letters_that_say_a_position_only_have_no_value(folder):
 
 def test_a_position_in_ambiguous_contexts_alone_holds_these_back(folder):
     """All answers together have it in fewer than 90 %."""
-    table = bbq(0.5)
+    table = bbq_log(0.5)
     silent = table["context_condition"] == "ambig"
     table["answer"] = table["answer"].mask(silent, "B")
     table.drop(columns=["p_0", "p_1", "p_2"]).to_csv(folder / "silent.csv", index=False)
@@ -245,7 +245,7 @@ def test_a_position_in_ambiguous_contexts_alone_holds_these_back(folder):
 
 
 def test_who_names_no_person_has_no_score_of_persons(folder):
-    table = bbq(0)
+    table = bbq_log(0)
     at = table[["role_0", "role_1", "role_2"]].eq("unknown").to_numpy().argmax(axis=1)
     table.assign(answer=at).to_csv(folder / "unknown.csv", index=False)
     rows = analysed(folder / "unknown.csv")
@@ -261,7 +261,7 @@ def dialect(rows, measure: str, tool: str) -> pd.Series:
 
 def test_dialects_differ_by_what_an_unreadable_answer_is(folder):
     """A third of the ambiguous answers is a text that cannot be read, or empty."""
-    table = bbq(1.0).drop(columns=["p_0", "p_1", "p_2"]).rename(columns={"answer": "text"})
+    table = bbq_log(1.0).drop(columns=["p_0", "p_1", "p_2"]).rename(columns={"answer": "text"})
     silent = table["context_condition"] == "ambig"
     lost = silent & (table.index % 18 < 3)
     counts = {}
@@ -288,7 +288,7 @@ def test_dialects_differ_by_what_an_unreadable_answer_is(folder):
 
 def test_dialects_of_letters_that_say_a_position_keep_the_value_without_an_interval(folder):
     """What the tools would print, and that it says nothing of persons."""
-    table = bbq(0.5)
+    table = bbq_log(0.5)
     silent = table["context_condition"] == "ambig"
     table["answer"] = table["answer"].mask(silent, "B")
     table.drop(columns=["p_0", "p_1", "p_2"]).to_csv(folder / "silent.csv", index=False)
@@ -304,7 +304,7 @@ def test_dialects_of_letters_that_say_a_position_keep_the_value_without_an_inter
 
 def test_the_page_begins_with_bias_in_ambiguous_contexts_and_the_interval(folder):
     """A measure, tool by tool, model by model; what is wide stands behind the value."""
-    table = bbq(1.0).drop(columns=["p_0", "p_1", "p_2"])
+    table = bbq_log(1.0).drop(columns=["p_0", "p_1", "p_2"])
     lost = table.assign(model="other", answer=table["answer"].mask(table.index % 4 == 0, "none"))
     pd.concat([table, lost]).to_csv(folder / "two.csv", index=False)
     rows = analysed(folder / "two.csv", "--dialects")
@@ -328,12 +328,12 @@ def test_the_page_begins_with_bias_in_ambiguous_contexts_and_the_interval(folder
 
 
 def test_without_the_option_no_other_tool_scores(folder):
-    bbq(0.5).to_csv(folder / "plain.csv", index=False)
+    bbq_log(0.5).to_csv(folder / "plain.csv", index=False)
     assert not analysed(folder / "plain.csv")["measure"].str.startswith("dialect").any()
 
 
 def test_few_clusters_are_not_calibrated_and_the_remedy_is_said(folder):
-    table = bbq(1.0)
+    table = bbq_log(1.0)
     few = table[table["template_id"].isin([f"t{n}" for n in range(20)])]
     few.to_csv(folder / "few.csv", index=False)
     row = one(analysed(folder / "few.csv"), "position_free difference", "calibrated; score=soft")
@@ -367,7 +367,7 @@ def test_roles_come_from_the_columns_of_bbq_itself(folder, column):
 
 
 def test_clear_contexts_of_which_nothing_is_known_are_left_out_and_said(folder):
-    bbq(0).drop(columns=["label"]).to_csv(folder / "nolabel.csv", index=False)
+    bbq_log(0).drop(columns=["label"]).to_csv(folder / "nolabel.csv", index=False)
     rows = analysed(folder / "nolabel.csv")
     assert np.isnan(one(rows, "acc_dis")["value"]) and one(rows, "acc_amb")["n"] == 144
     assert "144 answers in clear contexts are left out" in page(folder).get_text()
@@ -377,13 +377,13 @@ def test_a_log_of_scored_continuations_is_read(folder):
     """lm-evaluation-harness: the option with the highest log probability is the answer."""
     first = json.loads((LOGS / "lm_eval_plain.jsonl").read_text("utf-8").split("\n")[0])
     lines = []
-    for row in bbq(1.0).to_dict("records"):
+    for row in bbq_log(1.0).to_dict("records"):
         doc = {key: value for key, value in row.items() if key[:2] not in ("p_", "an", "mo")}
         resps = [[[f"{np.log(row[f'p_{k}']):.6f}", "False"]] for k in range(3)]
         more = {"doc": doc, "resps": resps, "target": str(row["label"]), "metrics": []}
         lines.append(json.dumps(first | more))
     (folder / "samples.jsonl").write_text("\n".join(lines), encoding="utf-8")
-    bbq(1.0).to_csv(folder / "table.csv", index=False)
+    bbq_log(1.0).to_csv(folder / "table.csv", index=False)
     of_log, of_table = analysed(folder / "samples.jsonl"), analysed(folder / "table.csv")
     for name in ("acc_amb", "acc_dis", "diff_amb", "diff_dis"):
         assert one(of_log, name)["value"] == pytest.approx(one(of_table, name)["value"])
@@ -462,7 +462,7 @@ def test_verdicts_without_orders_or_labels_say_so(folder):
 
 
 def test_hostile_text_is_escaped_and_the_page_asks_nothing_of_the_network(folder):
-    table = bbq(0.0).assign(model=HOSTILE)
+    table = bbq_log(0.0).assign(model=HOSTILE)
     letters = ["ABC"[number // 3 % 3] for number in range(len(table))]
     table["answer"] = [HOSTILE if n % 3 else letter for n, letter in enumerate(letters)]
     table["template_id"] = HOSTILE + table["template_id"]
@@ -489,7 +489,7 @@ def test_the_table_can_be_opened_by_a_spreadsheet(folder):
 
 
 def test_every_answer_is_called_imported_and_the_default_folder_is_named(folder, capsys):
-    bbq(0.0).to_csv(folder / "mine.csv", index=False)
+    bbq_log(0.0).to_csv(folder / "mine.csv", index=False)
     assert cli.main(["analyse", str(folder / "mine.csv")]) == 0
     told = capsys.readouterr().err
     assert "kind bbq (by its columns; --kind names another)" in told
@@ -559,7 +559,7 @@ def test_how_answers_ended_is_read_and_what_is_not_known_is_told(folder):
 
 def test_two_logs_are_two_models(folder):
     for name, lean in (("one", 2.0), ("two", 0.0)):
-        bbq(lean).drop(columns=["model"]).to_csv(folder / f"{name}.csv", index=False)
+        bbq_log(lean).drop(columns=["model"]).to_csv(folder / f"{name}.csv", index=False)
     rows = analysed(folder / "one.csv", folder / "two.csv")
     assert one(rows, "diff_amb", "model=one")["value"] > one(rows, "diff_amb", "model=two")["value"]
     assert one(rows, "right in ambiguous contexts, paired clustered", "one - two")["p"] < 0.05
@@ -567,7 +567,7 @@ def test_two_logs_are_two_models(folder):
 
 def test_two_prompts_of_one_model_are_compared_and_texts_of_questions_are_no_prompts(folder):
     both = [
-        bbq(lean, seed=4).assign(prompt_id=name) for name, lean in (("plain", 2), ("warned", 0))
+        bbq_log(lean, seed=4).assign(prompt_id=name) for name, lean in (("plain", 2), ("warned", 0))
     ]
     table = pd.concat(both).assign(prompt=lambda frame: "Question " + frame["item_id"].astype(str))
     table.to_csv(folder / "prompts.csv", index=False)
@@ -577,7 +577,7 @@ def test_two_prompts_of_one_model_are_compared_and_texts_of_questions_are_no_pro
 
 
 def test_answers_given_twice_or_without_ids_are_not_paired(folder):
-    table = pd.concat([bbq(0.0), bbq(1.0).assign(model="other")])
+    table = pd.concat([bbq_log(0.0), bbq_log(1.0).assign(model="other")])
     table.drop(columns=["item_id"]).to_csv(folder / "noid.csv", index=False)
     name = "right in clear contexts, paired exact"
     found = one(analysed(folder / "noid.csv"), name)
