@@ -15,9 +15,9 @@ from katayori.errors import KatayoriError
 from katayori.frames import not_asked, reason_of
 from katayori.metrics.judges import METHODS, auc, concordance, settled, unswapped
 from katayori.metrics.kappas import cohen_kappa, fleiss_kappa
-from katayori.metrics.question_swaps import question_swap_test
 from katayori.metrics.share_intervals import share_interval
 from katayori.metrics.shares import share
+from katayori.metrics.uncertainty import question_swap_test
 from katayori.metrics.verdicts import line_test, verdict
 from katayori.study import Study
 

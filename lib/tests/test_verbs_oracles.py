@@ -1,6 +1,7 @@
 """Numbers of verbs against other programs, published examples and simulation."""
 
 import itertools
+from functools import cache
 
 import krippendorff
 import numpy as np
@@ -9,13 +10,12 @@ import pytest
 from scipy import stats
 from statsmodels.api import OLS, add_constant
 from statsmodels.stats.inter_rater import aggregate_raters, fleiss_kappa as their_fleiss
-from statsmodels.stats.proportion import confint_proportions_2indep, proportion_confint
+from statsmodels.stats.proportion import confint_proportions_2indep
 
 from katayori.errors import KatayoriError
 from katayori.metrics import agreement, kappas, pairs, shares
 from katayori.metrics.agreement import SCALES
 from katayori.metrics.nominal_alpha import category_counts, nominal_alpha
-from katayori.metrics.proportions import newcombe_paired_interval, wilson
 from katayori.metrics.share_intervals import share_interval
 
 # -- two shares ------------------------------------------------------------------------------------
@@ -49,16 +49,19 @@ def test_newcombe_without_answers_and_with_impossible_counts():
         pairs.newcombe(11, 10, 0, 10)
 
 
-@pytest.mark.parametrize(("hits", "n"), [(0, 10), (3, 10), (10, 10), (170, 200)])
-def test_the_score_interval_is_that_of_statsmodels(hits, n):
-    assert wilson(hits, n) == pytest.approx(proportion_confint(hits, n, method="wilson"), abs=1e-12)
+def paired_ends(both, only_first, only_second, neither):
+    """The interval of pairs without clusters."""
+    first = [1] * both + [1] * only_first + [0] * only_second + [0] * neither
+    second = [1] * both + [0] * only_first + [1] * only_second + [0] * neither
+    row = pairs.mcnemar(first, second).iloc[0]
+    return row["ci_low"], row["ci_high"]
 
 
 def test_newcombe_for_pairs_gives_the_published_interval():
     """Statistics in Medicine 17 (1998), 2635-2650: cells 36, 12, 2, 0."""
-    ends = newcombe_paired_interval(36, 12, 2, 0)
+    ends = paired_ends(36, 12, 2, 0)
     assert ends == pytest.approx((0.0569, 0.3404), abs=6e-5)
-    turned = newcombe_paired_interval(36, 2, 12, 0)
+    turned = paired_ends(36, 2, 12, 0)
     assert turned == pytest.approx((-ends[1], -ends[0]), abs=1e-12)
 
 
@@ -67,12 +70,13 @@ def test_newcombe_for_pairs_covers(correlated):
     """3,000 studies of 40 pairs, shares .8 and .65; a part of the second answers are copies."""
     rng = np.random.default_rng(5)
     covered = []
+    ends = cache(paired_ends)
     for _ in range(3000):
         first = rng.random(40) < 0.8
         thinned = first & (rng.random(40) < 0.65 / 0.8)
         second = np.where(rng.random(40) < correlated, thinned, rng.random(40) < 0.65)
         cells = (first & second, first & ~second, ~first & second, ~first & ~second)
-        low, high = newcombe_paired_interval(*(int(cell.sum()) for cell in cells))
+        low, high = ends(*(int(cell.sum()) for cell in cells))
         covered.append(low <= 0.15 <= high)
     assert 0.935 <= np.mean(covered) <= 0.985
 

@@ -28,9 +28,8 @@ from katayori.frames import (
 )
 from katayori.metrics import ties
 from katayori.metrics.intervals import mean_interval
-from katayori.metrics.question_swaps import question_swap_test
 from katayori.metrics.share_intervals import share_interval
-from katayori.metrics.uncertainty import sign_test
+from katayori.metrics.uncertainty import question_swap_test, sign_test
 
 MORE = ("n_correct", "n_missing", "p_cluster", "p_sign")
 #: What a letter means in each order: answer 1 stands as A in order "12", as B in order "21".
@@ -454,7 +453,7 @@ def mean_gain(gained: np.ndarray, labels: np.ndarray) -> dict[str, Any]:
 
     Returns:
         value, n_correct (hits gained), ci_low, ci_high, ci_status (by t over clusters), p_cluster
-        (`question_swaps.question_swap_test`).
+        (`uncertainty.question_swap_test`).
 
     Example:
         >>> mean_gain(np.array([[1], [2], [0], [1], [1]]), np.full((5, 1), 2))["value"]

@@ -6,13 +6,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from statsmodels.stats.contingency_tables import mcnemar as mcnemar_test
+from statsmodels.stats.proportion import confint_proportions_2indep, proportion_confint
 
 from katayori.errors import KatayoriError
 from katayori.frames import flat
-from katayori.metrics import qa_intervals
-from katayori.metrics.proportions import newcombe_interval, newcombe_paired_interval
-from katayori.metrics.question_swaps import question_swap_test
 from katayori.metrics.share_intervals import ratio_interval
+from katayori.metrics.uncertainty import question_swap_test
 
 MORE = ("only_first", "only_second", "p", "chi2", "p_chi2", "p_yates", "p_cluster")
 
@@ -51,7 +50,7 @@ def mcnemar(
         [[0.625, 5.0, 0.0, 0.0625]]
     """
     one, two = _zero_or_one("first", first), _zero_or_one("second", second)
-    groups = pd.Series(range(len(one))) if cluster is None else _as_series(cluster)
+    groups = pd.Series(range(len(one)) if cluster is None else list(cluster), dtype=object)
     if not len(one) == len(two) == len(groups):
         raise KatayoriError(
             f"mcnemar: first has {len(one)} values, second {len(two)}, cluster {len(groups)}; give"
@@ -81,17 +80,13 @@ def _zero_or_one(name: str, values: Sequence[Any]) -> pd.Series:
         raise KatayoriError(
             f"mcnemar: {name} must be a list of numbers, e.g. [1, 0, 1], not {values!r:.60}"
         ) from None
-    wrong = column.dropna()[~column.dropna().isin([0.0, 1.0])]
+    wrong = column[column.notna() & ~column.isin([0.0, 1.0])]
     if len(wrong):
         raise KatayoriError(
             f"mcnemar: {name} holds {wrong.iloc[0]:g} in row {wrong.index[0]}; right is 1 or 0"
             " (True or False), or None where the answer is invalid"
         )
     return column
-
-
-def _as_series(values: Sequence[Any]) -> pd.Series:
-    return pd.Series(list(values), dtype=object)
 
 
 def _counted(frame: pd.DataFrame) -> dict[str, Any]:
@@ -112,12 +107,28 @@ def _counted(frame: pd.DataFrame) -> dict[str, Any]:
 
 
 def _independent(frame: pd.DataFrame) -> dict[str, Any]:
-    counts = pd.crosstab(frame["one"], frame["two"]).reindex(
-        index=[1.0, 0.0], columns=[1.0, 0.0], fill_value=0
-    )
-    (both, only_first), (only_second, neither) = counts.to_numpy().tolist()
-    low, high = newcombe_paired_interval(both, only_first, only_second, neither)
-    return {"ci_low": low, "ci_high": high}
+    """Newcombe's interval for pairs: both score intervals, put together with their correlation.
+
+    Its numerator has a continuity correction where it is above 0.
+    """
+    n, first, second = len(frame), frame["one"].sum(), frame["two"].sum()
+    both = (frame["one"] * frame["two"]).sum()
+    product = both * n - first * second
+    if product > 0:
+        product = max(product - n / 2, 0)
+    spread = np.sqrt(first * (n - first) * second * (n - second))
+    correlation = product / spread if spread else 0.0
+    low_1, high_1 = proportion_confint(first, n, method="wilson")
+    low_2, high_2 = proportion_confint(second, n, method="wilson")
+
+    def distance(one: float, other: float) -> float:
+        return float(np.sqrt(max(0.0, one**2 - 2 * correlation * one * other + other**2)))
+
+    share, other, difference = first / n, second / n, (first - second) / n
+    return {
+        "ci_low": difference - distance(share - low_1, high_2 - other),
+        "ci_high": difference + distance(high_1 - share, other - low_2),
+    }
 
 
 def _clustered(gain: pd.Series, cluster: pd.Series) -> dict[str, Any]:
@@ -161,10 +172,10 @@ def newcombe(
             )
     n = n_first + n_second
     row = {"measure": "first - second", "value": np.nan, "n": n, "n_invalid": 0, "clusters": n}
-    if n_first and n_second:
-        low, high = newcombe_interval((hits_first, n_first), (hits_second, n_second), level)
-        row |= {"value": hits_first / n_first - hits_second / n_second, "status": "ok"}
-        row |= {"ci_low": low, "ci_high": high}
-    else:
-        row |= {**qa_intervals.none(), "status": "no_valid_answer"}
+    row["status"] = "ok" if n_first and n_second else "no_valid_answer"
+    if row["status"] == "ok":
+        counts = hits_first, n_first, hits_second, n_second
+        ends = confint_proportions_2indep(*counts, "newcomb", "diff", alpha=1 - level)
+        row |= {"value": hits_first / n_first - hits_second / n_second}
+        row |= {"ci_low": float(ends[0]), "ci_high": float(ends[1])}
     return flat([row], pd.DataFrame(), names=["measure"])
