@@ -11,17 +11,18 @@ import pytest
 import yaml
 
 from katayori import paths
-from katayori.data import bbq, multiple_choice
-from katayori.data.bbq import CATEGORIES
+from katayori.data import bbq, jbbq as jbbq_data
+from katayori.data.items import digest
+from katayori.data.jbbq import CATEGORIES, load_jbbq
 from katayori.data.multiple_choice import COLUMNS, CONTEXTS, ORDERS, POLARITIES, balanced
-from katayori.data.persona_jbbq_schema import TemplateFile
+from katayori.data.third_party import load_bbq_answers
 from katayori.errors import KatayoriError, UnavailableError
 from katayori.papers import persona_jbbq
 from katayori.prompting.models import get_model
 from katayori.prompting.prompts import load_prompts
 from katayori.prompting.requests import build
 
-FOLDER = paths.data_dir() / persona_jbbq.FIRST_FOLDER
+FOLDER = paths.data_dir() / persona_jbbq.FOLDERS[1]
 #: Changes only together with the version in the template files, and then everything is recorded
 #: anew.
 STUDY_DIGEST = "91fa05b5e25ec28c388b583ff47cc65e390a7a53249420abe2366f7da50ec0d7"
@@ -60,10 +61,9 @@ def test_the_study_set_is_frozen(study):
     order.
     """
     assert list(study.columns) == [*COLUMNS, "pair", "mention", "unknown"] and len(study) == 10_800
-    assert (
-        multiple_choice.digest(study) == STUDY_DIGEST
-        and persona_jbbq.first_version() == "katayori-bbq-study v1"
-    )
+    assert digest(study, *COLUMNS[1:]) == STUDY_DIGEST
+    _, version, _ = persona_jbbq.PAPER.read("study", persona_jbbq.PAPER.first_as)
+    assert version == "katayori-bbq-study v1"
 
 
 def test_every_template_is_crossed_in_full(study):
@@ -86,7 +86,7 @@ def test_roles_are_explicit_and_gold_follows_the_context(study):
     counter-biased by context.
     """
     for what, names in (
-        ("role", multiple_choice.CONTEXTS[1:]),
+        ("role", CONTEXTS[1:]),
         ("person", ("target", "non_target")),
     ):
         assert (
@@ -259,88 +259,6 @@ def test_a_sample_of_none_is_everything(study):
     assert balanced(study, None) is study and len(balanced(study, 99_999)) == len(study)
 
 
-# --- a user's own templates -----------------------------------------------------------------------
-
-OWN = """
-category: age
-language: ja
-contrast: 一方、
-unknown: [不明]
-people: {p: [[祖父, 孫]]}
-templates:
-  - id: t1
-    stereotype: s
-    known: k
-    people: p
-    context: "{first}と{second}がいた。"
-    negative_fact: "{person}は寝た。"
-    positive_fact: "{person}は起きた。"
-    negative: "寝たのは誰ですか。"
-    non_negative: "起きたのは誰ですか。"
-"""
-
-
-def test_a_users_file_is_enough(tmp_path):
-    (tmp_path / "mine.yaml").write_text(OWN, encoding="utf-8")
-    items = bbq.load_items(tmp_path / "mine.yaml", TemplateFile)
-    assert len(items) == 72 and items.equals(bbq.load_items(tmp_path, TemplateFile))
-    row = items.set_index("item_id").loc["t1-1-counter_biased-non_negative-unt-nt"]
-    assert (
-        row["context"] == "孫と祖父がいた。孫は寝た。一方、祖父は起きた。"
-        and row["question"] == "起きたのは誰ですか。"
-    )
-    assert list(row[["option_0", "option_1", "option_2"]]) == ["不明", "孫", "祖父"]
-    assert (
-        list(row[["role_0", "role_1", "role_2"]]) == ["unknown", "biased", "counter_biased"]
-        and row["label"] == 2
-    )
-    assert bbq.items_version(tmp_path, TemplateFile) == "user templates v?"
-
-
-@pytest.mark.parametrize(
-    "old, new, says",
-    [
-        ("category: age", "category: zodiac", "unknown category 'zodiac'; known: age, disability"),
-        ("contrast: 一方、", "", "lacks contrast"),
-        ("unknown: [不明]", "unknown: []", "unknown must not be empty"),
-        (
-            "[[祖父, 孫]]",
-            "[[祖父]]",
-            r"people 'p': each entry must be a pair \[target, non-target\] of",
-        ),
-        ("[[祖父, 孫]]", "[[祖父, 祖父]]", r"neither a wording of unknown, not \['祖父', '祖父'\]"),
-        ("[[祖父, 孫]]", "[[祖父, 不明]]", r"neither a wording of unknown, not \['祖父', '不明'\]"),
-        ("people: p\n", "people: q\n", "unknown people of template t1: 'q'; known: p"),
-        ('non_negative: "起きたのは誰ですか。"', "", r"templates\[0\] \(t1\) lacks non_negative"),
-        (
-            "{first}と{second}",
-            "{first}と{first}",
-            "template t1: context must hold {first} and {second}, each once",
-        ),
-        ("{person}は寝た", "彼は寝た", "template t1: negative_fact must hold {person}, each once"),
-        ("寝たのは", "{person}は", "template t1: negative must hold no slot"),
-        ("{person}は起きた", "{person}は{起きた", "positive_fact must hold"),
-        ("templates:", "models:", "lacks templates; see data/study/persona_jbbq"),
-        ("\ncategory: age", "\n- category: age", "not readable YAML"),
-    ],
-)
-def test_a_wrong_template_file_is_named(tmp_path, old, new, says):
-    assert old in OWN
-    (tmp_path / "mine.yaml").write_text(OWN.replace(old, new), encoding="utf-8")
-    with pytest.raises(KatayoriError, match=says) as caught:
-        bbq.load_items(tmp_path / "mine.yaml", TemplateFile)
-    assert "mine.yaml" in str(caught.value) and "\n" not in str(caught.value)
-
-
-def test_double_ids_and_empty_folders_are_named(tmp_path):
-    with pytest.raises(KatayoriError, match=r"no template files \(\*\.yaml\) in"):
-        bbq.load_items(tmp_path, TemplateFile)
-    for name in ("a.yaml", "b.yaml"):
-        (tmp_path / name).write_text(OWN, encoding="utf-8")
-    with pytest.raises(KatayoriError, match=r"b\.yaml: template id 't1' appears twice"):
-        bbq.load_items(tmp_path, TemplateFile)
-
-
 # --- BBQ's own format: JBBQ from a folder, BBQ from the mirror ------------------------------------
 
 STEMS = dict(zip(CATEGORIES, ("Age", "Disability", "Gender", "Physical", "Sexual"), strict=True))
@@ -392,7 +310,7 @@ def write(folder, category, rows, encoding="utf-8"):
 @pytest.fixture
 def jbbq(tmp_path, monkeypatch):
     """A folder of the right shape, 48 rows a category; the counts looked for are set to that."""
-    monkeypatch.setattr(bbq, "CATEGORIES", dict.fromkeys(CATEGORIES, 48))
+    monkeypatch.setattr(jbbq_data, "CATEGORIES", dict.fromkeys(CATEGORIES, 48))
     for category in CATEGORIES:
         write(tmp_path, category, [upstream(category, n) for n in range(48)])
     return tmp_path
@@ -411,7 +329,7 @@ def test_jbbq_loads_into_the_same_schema(jbbq):
     """PJ-2 to PJ-5: roles from tags and polarity, the misspelt field read, every order of options
     counted.
     """
-    items = bbq.load_jbbq(jbbq)
+    items = load_jbbq(jbbq)
     assert list(items.columns) == COLUMNS and len(items) == 240 and items["item_id"].is_unique
     assert (items.groupby("category").size() == 48).all() and set(items["language"]) == {"ja"}
     assert (
@@ -436,7 +354,7 @@ def test_the_absent_jbbq_says_how_to_get_it(tmp_path):
         with pytest.raises(
             UnavailableError, match=r"no JBBQ files.*ask its owners with the form linked from"
         ):
-            bbq.load_jbbq(folder)
+            load_jbbq(folder)
 
 
 def test_jbbq_of_other_size_is_refused(jbbq):
@@ -448,14 +366,14 @@ def test_jbbq_of_other_size_is_refused(jbbq):
     with pytest.raises(
         KatayoriError, match="age 0 for 48, gender 96 for 48; is a file missing, doubled or cut off"
     ):
-        bbq.load_jbbq(jbbq)
-    assert len(bbq.load_jbbq(jbbq, partial=True)) == 240
+        load_jbbq(jbbq)
+    assert len(load_jbbq(jbbq, partial=True)) == 240
 
 
 def test_jbbq_in_another_encoding_is_refused(jbbq):
     write(jbbq, "age", [upstream("age", n) for n in range(48)], encoding="shift_jis")
     with pytest.raises(KatayoriError, match=r"Age\.jsonl is not UTF-8"):
-        bbq.load_jbbq(jbbq)
+        load_jbbq(jbbq)
 
 
 @pytest.mark.parametrize(
@@ -483,26 +401,26 @@ def test_jbbq_in_another_encoding_is_refused(jbbq):
 )
 def test_fields_that_contradict_each_other_are_named(jbbq, changes, says, capsys):
     """One bad row stops nothing: it is left out, named and counted; all others keep their ids."""
-    whole = bbq.load_jbbq(jbbq)
+    whole = load_jbbq(jbbq)
     rows = [upstream("age", n) for n in range(48)]
     rows[4] = upstream("age", 0, **changes)
     write(jbbq, "age", rows)
     capsys.readouterr()
-    items = bbq.load_jbbq(jbbq, partial=True)
+    items = load_jbbq(jbbq, partial=True)
     line = capsys.readouterr().out
     assert re.search(rf"^JBBQ: 1 row\(s\) left out: .*{says}.*\(Age\.jsonl row 5\)$", line.strip())
     assert set(whole["item_id"]) - set(items["item_id"]) == {"jbbq-age-00004"}
-    assert bbq.load_jbbq(jbbq)["item_id"].tolist() == items["item_id"].tolist()
+    assert load_jbbq(jbbq)["item_id"].tolist() == items["item_id"].tolist()
 
 
 def test_a_missing_field_and_unknown_groups_are_named(jbbq, capsys):
     rows = [upstream("age", n) for n in range(48)]
     del rows[2]["question"]
     write(jbbq, "age", rows)
-    assert len(bbq.load_jbbq(jbbq)) == 239
+    assert len(load_jbbq(jbbq)) == 239
     assert "1 row(s) left out: lacks question (Age.jsonl row 3)" in capsys.readouterr().out
     write(jbbq, "age", [upstream("age", n, additional_metadeta="a source") for n in range(48)])
-    items = bbq.load_jbbq(jbbq)
+    items = load_jbbq(jbbq)
     line = "JBBQ: age: 48 row(s) whose tags name no stereotyped group; accuracy can be computed"
     assert line in capsys.readouterr().out
     of_age = items[items["category"] == "age"]
@@ -516,7 +434,7 @@ def test_target_loc_is_read_as_the_stereotyped_answer(tmp_path, monkeypatch):
     """
     rows = [upstream("age", n) for n in range(48)]
     write(tmp_path, "age", rows)
-    expected = bbq.load_jbbq(tmp_path, partial=True)
+    expected = load_jbbq(tmp_path, partial=True)
     for row in rows:
         row["additional_metadeta"] = {"stereotyped_groups": ["the aged"]}
     write(tmp_path, "age", rows)
@@ -586,7 +504,7 @@ def test_stored_answers_give_upstreams_published_figures():
         ("sexual_orientation", "race"): (68.8, 94.0, 5.8, -0.7),
     }
     items = bbq.load_bbq(["age", "sexual_orientation"])
-    answers = bbq.load_bbq_answers()
+    answers = load_bbq_answers()
     assert len(answers) == 3 * 4544 and (answers["outcome"] == "out_of_choice").sum() == 3
     joined = answers[answers["outcome"] == "ok"].merge(items, on="item_id", validate="many_to_one")
     joined["role"] = [

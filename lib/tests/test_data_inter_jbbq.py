@@ -16,6 +16,7 @@ import yaml
 
 from katayori import paths
 from katayori.data import multiple_choice
+from katayori.data.items import digest
 from katayori.errors import KatayoriError, UnavailableError
 from katayori.papers import inter_jbbq
 from katayori.papers.inter_jbbq import OPTION_ORDERS, OWN_COLUMNS, generate, load_inter_jbbq
@@ -85,7 +86,7 @@ def test_the_study_set_is_frozen(study):
     """Recorded answers belong to these very items."""
     assert list(study.columns) == COLUMNS and len(study) == 5600 and study["item_id"].is_unique
     assert (
-        multiple_choice.digest(study) == STUDY_DIGEST
+        digest(study, *multiple_choice.COLUMNS[1:]) == STUDY_DIGEST
         and inter_jbbq.topics_version() == "katayori-inter-study v1"
     )
 
@@ -94,14 +95,18 @@ def test_the_study_set_is_frozen(study):
 def test_items_do_not_depend_on_the_process():
     """The same bytes under another hash seed; another seed gives other items."""
     code = (
-        "from katayori.data import multiple_choice; from katayori.papers import inter_jbbq;"
-        " print(multiple_choice.digest(inter_jbbq.generate()))"
+        "from katayori.data import items, multiple_choice; from katayori.papers import inter_jbbq;"
+        " print(items.digest(inter_jbbq.generate(), *multiple_choice.COLUMNS[1:]))"
     )
     environment = os.environ | {"PYTHONHASHSEED": "12345", "PYTHONPATH": os.pathsep.join(sys.path)}
     seen = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment
     )
-    assert seen.stdout.strip() == STUDY_DIGEST != multiple_choice.digest(generate(seed=1))
+    assert (
+        seen.stdout.strip()
+        == STUDY_DIGEST
+        != digest(generate(seed=1), *multiple_choice.COLUMNS[1:])
+    )
 
 
 def test_counts_are_those_behind_the_published_results(items):

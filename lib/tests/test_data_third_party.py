@@ -7,11 +7,11 @@ import re
 import pytest
 from test_data_bbq import STEMS, TAGS, jbbq, upstream, write  # noqa: F401 (a fixture)
 
-from katayori.data import bbq, judges
-from katayori.data.bbq import CATEGORIES, load_bbq_answers
+from katayori.data import bbq, judges, third_party
+from katayori.data.jbbq import load_jbbq
 from katayori.data.jubaku import COLUMNS as JUBAKU_COLUMNS, load_jubaku_v1
-from katayori.data.kobbq import UNKNOWN, load_kobbq
 from katayori.data.multiple_choice import COLUMNS
+from katayori.data.third_party import UNKNOWN, load_bbq_answers, load_kobbq
 from katayori.errors import KatayoriError, UnavailableError
 
 mirror = pytest.mark.skipif(
@@ -32,7 +32,7 @@ OPTIONS = ("The woman in the pantsuit", "Cannot be determined", "The man in the 
 
 def answered(reply, category="Nationality"):
     row = dict(zip(("ans0", "ans1", "ans2"), OPTIONS, strict=True)) | {"category": category}
-    return row | {f"unifiedqa-t5-11b_pred_{form}": reply for form in bbq.FORMATS}
+    return row | {f"unifiedqa-t5-11b_pred_{form}": reply for form in third_party.FORMATS}
 
 
 REPLIES = [
@@ -260,7 +260,7 @@ def test_the_fields_of_the_owners_readme_are_enough(tmp_path, capsys):
         row["question"] = f"誰ですか{n % 2}。"
         row["context"] = f"甲と乙がいた（{n // 24}）。"
     write(tmp_path, "age", rows)
-    items = bbq.load_jbbq(tmp_path, partial=True)
+    items = load_jbbq(tmp_path, partial=True)
     printed = capsys.readouterr().out
     assert len(items) == 48 and set(items["category"]) == {"age"}
     assert items["template_id"].nunique() == 1
@@ -275,7 +275,7 @@ def test_templates_are_derived_from_shared_contexts(tmp_path, capsys):
         del row["question_index"]
         row |= {"question": f"誰ですか{n // 12}-{n % 2}。", "context": f"文脈{n // 12}-{n % 3}"}
     write(tmp_path, "age", rows)
-    items = bbq.load_jbbq(tmp_path, partial=True)
+    items = load_jbbq(tmp_path, partial=True)
     assert items["template_id"].nunique() == 4
     assert (items.groupby("template_id").size() == 12).all()
 
@@ -284,7 +284,7 @@ def test_templates_are_derived_from_shared_contexts(tmp_path, capsys):
 def test_spellings_of_values_are_read_alike(tmp_path, tag):
     rows = [upstream("age", n) for n in range(48)]
     write(tmp_path, "age", rows)
-    plain = bbq.load_jbbq(tmp_path, partial=True)
+    plain = load_jbbq(tmp_path, partial=True)
     contexts = {"ambig": "ambiguous", "disambig": "disambiguated"}
     for row in rows:
         row |= {"label": str(row["label"]), "question_index": int(row["question_index"])}
@@ -297,7 +297,7 @@ def test_spellings_of_values_are_read_alike(tmp_path, tag):
         groups = row["additional_metadeta"]["stereotyped_groups"]
         row["additional_metadeta"] = {"stereotyped_groups": groups[0]}
     write(tmp_path, "age", rows)
-    assert bbq.load_jbbq(tmp_path, partial=True).equals(plain)
+    assert load_jbbq(tmp_path, partial=True).equals(plain)
 
 
 def test_a_stray_file_and_bad_rows_are_counted_and_stop_nothing(jbbq, capsys):
@@ -306,24 +306,23 @@ def test_a_stray_file_and_bad_rows_are_counted_and_stop_nothing(jbbq, capsys):
     rows[3] |= {"label": 9}
     rows[7] |= {"label": 9}
     write(jbbq, "age", rows)
-    items = bbq.load_jbbq(jbbq)
+    items = load_jbbq(jbbq)
     printed = capsys.readouterr().out
     assert len(items) == 238
     left = "2 row(s) left out: label is 9, not one of 0, 1, 2 (first: Age.jsonl row 4)"
     assert f"JBBQ: {left}\n" in printed
     assert "1 file(s) without rows of JBBQ (lacks question_polarity" in printed
     assert "(answers.jsonl)" in printed
-    _, counts, notes = bbq.read_jbbq(jbbq)
-    assert counts == dict.fromkeys(CATEGORIES, 48) and len(notes) == 2
+    assert len(printed.splitlines()) == 2
 
 
-def test_one_file_is_a_part_and_nothing_usable_is_an_error(jbbq, tmp_path_factory):
-    items, counts, notes = bbq.read_jbbq(jbbq / "Age.jsonl")
-    assert len(items) == counts["age"] == 48 and not notes and counts["gender"] == 0
+def test_one_file_is_a_part_and_nothing_usable_is_an_error(jbbq, tmp_path_factory, capsys):
+    items = load_jbbq(jbbq / "Age.jsonl", partial=True)
+    assert items["category"].tolist() == ["age"] * 48 and not capsys.readouterr().out
     other = tmp_path_factory.mktemp("other")
     lines(other / "answers.jsonl", [{"item_id": "x"}])
     with pytest.raises(KatayoriError, match=r"no row in other.* can be used as JBBQ: 1 file"):
-        bbq.load_jbbq(other, partial=True)
+        load_jbbq(other, partial=True)
 
 
 def test_a_folder_of_json_says_what_it_is(tmp_path):
@@ -331,7 +330,7 @@ def test_a_folder_of_json_says_what_it_is(tmp_path):
     with pytest.raises(
         KatayoriError, match=r"holds 1 file\(s\) \.json \(Age\.json\) and no \.jsonl"
     ):
-        bbq.load_jbbq(tmp_path)
+        load_jbbq(tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -344,4 +343,4 @@ def test_a_folder_of_json_says_what_it_is(tmp_path):
 def test_another_encoding_is_named_with_its_remedy(tmp_path, encoding, says):
     write(tmp_path, "age", [upstream("age", n) for n in range(4)], encoding=encoding)
     with pytest.raises(KatayoriError, match=rf"Age\.jsonl is not UTF-8.*{says}"):
-        bbq.load_jbbq(tmp_path, partial=True)
+        load_jbbq(tmp_path, partial=True)

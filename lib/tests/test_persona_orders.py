@@ -22,12 +22,12 @@ OF_TEXT = [
 
 @pytest.fixture(scope="module")
 def given():
-    return persona_jbbq.as_given()
+    return persona_jbbq.as_given(2)
 
 
 def test_all_orders_are_the_recorded_items(given):
-    six = persona_jbbq.in_orders(given)
-    every = persona_jbbq.study2_orders()
+    six = persona_jbbq.PAPER.in_orders(given, {"orders": "all"})
+    every = persona_jbbq.PAPER.second_edition()["study2_orders"]()
     pd.testing.assert_frame_equal(
         six.set_index("item_id")[OF_TEXT].sort_index(),
         every.set_index("item_id")[OF_TEXT].sort_index(),

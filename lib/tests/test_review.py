@@ -8,8 +8,8 @@ import pytest
 import yaml
 
 from katayori import paths
-from katayori.data import bbq, files
-from katayori.papers import get_paper, jubaku_v2, paper_ids, persona_jbbq
+from katayori.data import files
+from katayori.papers import get_paper, jubaku_v2, paper_ids
 from katayori_tools import forms, review, study_sets
 from katayori_tools.cli import main
 from katayori_tools.papers.jubaku_v2 import rating
@@ -175,13 +175,6 @@ def test_the_log_has_notice_licence_and_canary_and_is_no_item_file(desk):
     assert log["license"] == "MIT" and log["version"] == 1 and log["notice"]
     assert "canary" in log and log["canary"].startswith("katayori-")
     assert [head["file"] for head in study_sets.heads(PAPER, 1)] == ["cases.yaml", "seeds.yaml"]
-
-
-def test_loaders_leave_the_log_alone(tmp_path):
-    folder = tmp_path / "persona_jbbq"
-    shutil.copytree(paths.data_dir() / "study" / "persona_jbbq", folder)
-    (folder / files.REVIEW_LOG).write_text("readings: []\n", encoding="utf-8")
-    assert len(bbq.load_items(folder)) == len(persona_jbbq.load_first())
 
 
 # -- one-line errors -----------------------------------------------------------------------------

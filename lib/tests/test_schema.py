@@ -13,18 +13,17 @@ from typing import Any, Literal
 
 import pytest
 import recounts
+import study_schemas
 import yaml
 from pydantic import Field
 
 from katayori import paths, profiles_schema
 from katayori.data import (
-    bbq,
     catalogue,
     discrim_eval_schema as discrim_eval,
     inter_jbbq_schema as inter_jbbq,
     logprob_judge_schema as logprob_judge,
     paper_facts_schema,
-    persona_jbbq_schema as persona_jbbq,
     printed,
 )
 from katayori.data.files import read_as, read_checked
@@ -80,7 +79,7 @@ KINDS: dict[str, Any] = {
     "data/catalogue.yaml": catalogue.Catalogue,
     "data/published/caveats.yaml": printed.Caveats,
     "data/published/audit.yaml": recounts.Audit,
-    "data/errata/bbq.yaml": bbq.Errata,
+    "data/errata/bbq.yaml": study_schemas.Errata,
     "data/weights.yaml": weights.WeightsFile,
     "data/export.yaml": measures.ExportFile,
     "data/study/jubaku_v2/seeds.yaml": construct.SeedFile,
@@ -91,10 +90,10 @@ KINDS: dict[str, Any] = {
     "data/study/discrim_eval/questions.yaml": discrim_eval.QuestionFile,
     "data/study/discrim_eval_2/blank.yaml": discrim_eval.BlankFile,
     "data/study/discrim_eval_2/plain.yaml": discrim_eval.PlainFile,
-    "data/study/persona_jbbq/*.yaml": persona_jbbq.TemplateFile,
-    "data/study/persona_jbbq_2/[!c]*.yaml": persona_jbbq.SceneFile,
-    "data/study/persona_jbbq_2/controls.yaml": persona_jbbq.Controls,
-    "data/study/persona_jbbq_3/[!r]*.yaml": persona_jbbq.SceneFile,
+    "data/study/persona_jbbq/*.yaml": study_schemas.TemplateFile,
+    "data/study/persona_jbbq_2/[!c]*.yaml": study_schemas.SceneFile,
+    "data/study/persona_jbbq_2/controls.yaml": study_schemas.Controls,
+    "data/study/persona_jbbq_3/[!r]*.yaml": study_schemas.SceneFile,
     "data/study/logprob_judge/[!e]*.yaml": logprob_judge.TaskFile,
     "data/study/logprob_judge/extra.yaml": logprob_judge.ExtraFile,
     "data/study/jubaku_v2/cases.yaml": StudyCases,

@@ -8,12 +8,12 @@ import pytest
 import yaml
 
 from katayori import paths
-from katayori.data.bbq import CATEGORIES
 from katayori.data.items import digest
+from katayori.data.jbbq import CATEGORIES
 from katayori.data.multiple_choice import COLUMNS, CONTEXTS, ORDERS, POLARITIES
 from katayori.papers import get_paper, persona_jbbq as items
 
-FOLDER = paths.data_dir() / items.SECOND_FOLDER
+FOLDER = paths.data_dir() / items.FOLDERS[2]
 PROMPTS = paths.data_dir() / "prompts" / "persona_jbbq"
 CONDITIONS = ("basic", "neutral", "biased", "para", "cot")
 DESIGN = ["category", "context_condition", "polarity", "mention"]
@@ -241,7 +241,7 @@ def test_every_template_names_its_stereotype_and_where_it_is_met():
 def test_the_sets_are_frozen_and_the_same_every_time(frames):
     assert {name: digest(frame, *frame.columns) for name, frame in frames.items()} == DIGESTS
     for name, frame in frames.items():
-        pd.testing.assert_frame_equal(frame, items.SECOND[name]())
+        pd.testing.assert_frame_equal(frame, items.PAPER.second_edition()[name]())
 
 
 def test_likelihood_prompts_are_the_conditions_of_the_chat_prompts(prompts):

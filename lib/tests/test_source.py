@@ -8,7 +8,6 @@ import own_items
 import pandas as pd
 import pytest
 
-from katayori.data import bbq
 from katayori.errors import KatayoriError, UnavailableError
 from katayori.papers import (
     discrim_eval,
@@ -39,7 +38,7 @@ def test_without_a_limit_the_items_are_those_that_were_recorded(paper):
     """The default run's items: whole study sets, of persona_jbbq in the order given."""
     before = {
         "discrim_eval": lambda: discrim_eval.load_study(),
-        "persona_jbbq": lambda: persona_jbbq.as_given(persona_jbbq.scenes_of_third()),
+        "persona_jbbq": lambda: persona_jbbq.as_given(3),
         "logprob_judge": lambda: logprob_judge.load_study_judge(),
         "jubaku_v2": lambda: jubaku_v2.load_study_jubaku(),
         "inter_jbbq": lambda: inter_jbbq.THIRD[inter_jbbq.STUDY](),
@@ -129,7 +128,7 @@ def test_any_part_of_jbbq_is_read_and_its_counts_stand_beside_the_papers(tmp_pat
 
 def test_the_whole_jbbq_has_nothing_to_be_said_of(tmp_path, monkeypatch):
     folder = own_items.write("persona_jbbq", tmp_path)
-    monkeypatch.setattr(bbq, "CATEGORIES", {"age": 12})
+    monkeypatch.setattr(persona_jbbq, "CATEGORIES", {"age": 12})
     found = read_items("persona_jbbq", "study", own=OwnItems(jbbq=folder))
     assert (found.name, found.notes) == ("JBBQ", ())
 

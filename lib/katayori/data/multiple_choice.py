@@ -1,4 +1,5 @@
-"""Questions with three options: their columns, what an option means, orders, balanced samples.
+"""Questions with three options: their columns, what an option means, orders, balanced samples, and
+rows in the format of BBQ's files.
 
 Every option says who it names (`person_*`: target, non_target, unknown) and what choosing it means
 (`role_*`: biased, counter_biased, unknown); neither is ever read off a position or a word.
@@ -6,12 +7,15 @@ Every option says who it names (`person_*`: target, non_target, unknown) and wha
 
 import hashlib
 import itertools
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-import pandas as pd
+from katayori.data.files import json_lines
+from katayori.errors import KatayoriError, UnavailableError, expect
 
-from katayori.data.items import digest as items_digest
-from katayori.errors import expect
+if TYPE_CHECKING:
+    import pandas as pd
 
 CONTEXTS = ("ambiguous", "biased", "counter_biased")
 POLARITIES = ("negative", "non_negative")
@@ -52,7 +56,22 @@ def role(person: str, polarity: str) -> str:
     return "biased" if follows_stereotype else "counter_biased"
 
 
-def balanced(items: pd.DataFrame, size: int | None) -> pd.DataFrame:
+def three_options(
+    words: Sequence[str], persons: Sequence[str], polarity: str, label: int
+) -> dict[str, Any]:
+    """The columns of the options of an item: their words, whom each names ("": not known), what
+    choosing it means, and which is right.
+    """
+    row: dict[str, Any] = {"label": label}
+    row["order"] = "".join(person[:1] or "-" for person in persons)
+    for place, person in enumerate(persons):
+        row[f"option_{place}"] = words[place]
+        row[f"person_{place}"] = person
+        row[f"role_{place}"] = person and role(person, polarity)
+    return row
+
+
+def balanced(items: "pd.DataFrame", size: int | None) -> "pd.DataFrame":
     """At least `size` items, balanced over category, context, polarity and order; None or a larger
     number keeps all.
 
@@ -72,7 +91,7 @@ def balanced(items: pd.DataFrame, size: int | None) -> pd.DataFrame:
     return items[level <= last].reset_index(drop=True)
 
 
-def in_all_orders(items: pd.DataFrame) -> pd.DataFrame:
+def in_all_orders(items: "pd.DataFrame") -> "pd.DataFrame":
     """Every item in all six orders of its options, the order it was given in first.
 
     Args:
@@ -89,6 +108,8 @@ def in_all_orders(items: pd.DataFrame) -> pd.DataFrame:
         >>> six[["item_id", "option_1", "option_2", "label"]].head(2).to_numpy().tolist()
         [['x', 'b', 'c', 2], ['x-021', 'c', 'b', 1]]
     """
+    import pandas as pd
+
     places = range(3)
     parts = []
     for number, places_before in enumerate(itertools.permutations(places)):
@@ -108,7 +129,7 @@ def in_all_orders(items: pd.DataFrame) -> pd.DataFrame:
     return by_item.drop(columns="_row")
 
 
-def in_orders(rows: pd.DataFrame, own: Mapping[str, str]) -> pd.DataFrame:
+def in_orders(rows: "pd.DataFrame", own: Mapping[str, str]) -> "pd.DataFrame":
     """The rows as they are, or in all six orders of their options.
 
     Raises KatayoriError for another value of `orders` than `all`.
@@ -119,16 +140,181 @@ def in_orders(rows: pd.DataFrame, own: Mapping[str, str]) -> pd.DataFrame:
     return in_all_orders(rows)
 
 
-def digest(items: pd.DataFrame) -> str:
-    """sha256 over every column of the schema, in order: which items exactly a run was about."""
-    return items_digest(items, *COLUMNS[1:])
-
-
-def ranked(rows: list[tuple]) -> pd.DataFrame:
+def ranked(rows: list[dict[str, Any]]) -> "pd.DataFrame":
     """The items' frame, with ranks by hash of id within category, context, polarity and order."""
+    import pandas as pd
+
     items = pd.DataFrame(rows, columns=COLUMNS)
     hashed = items["item_id"].map(lambda i: hashlib.sha256(i.encode()).hexdigest())
     drawn = items.loc[hashed.sort_values().index]
     return items.assign(
         rank=drawn.groupby(["category", "context_condition", "polarity", "order"]).cumcount()
     )
+
+
+# -- rows in the format of BBQ's files -------------------------------------------------------------
+
+_FIELDS = {
+    "question_polarity": ("neg", "nonneg"),
+    "context_condition": ("ambig", "disambig"),
+    "label": (0, 1, 2),
+}
+CORE = (*_FIELDS, "answer_info", "context", "question", "ans0", "ans1", "ans2")
+#: Other spellings of the fields' values.
+_SPELT: dict[str, dict[str, str | int]] = {
+    "question_polarity": {"negative": "neg", "non_negative": "nonneg", "nonnegative": "nonneg"},
+    "context_condition": {"ambiguous": "ambig", "disambiguated": "disambig"},
+    "label": {"0": 0, "1": 1, "2": 2},
+}
+_UNKNOWN = ("unknown", "不明", "未知", "わからない", "分からない", "判断できない")
+_ALIKE = {
+    "f": "女性",
+    "woman": "女性",
+    "girl": "女性",
+    "女の子": "女性",
+    "m": "男性",
+    "man": "男性",
+    "boy": "男性",
+    "男の子": "男性",
+}
+
+
+def id_of(source: str, category: str, row: int) -> str:
+    """The id of an item of a file, such as `bbq-age-00012`."""
+    # example_id is the row, counted from 0, in every file of BBQ.
+    return f"{source}-{category}-{row:05d}"
+
+
+def upstream_rows(file: Path) -> list[dict[str, Any]]:
+    """Rows of a file in BBQ's format, checked; JBBQ's misspelt field gets its right name.
+
+    Raises KatayoriError naming the first row that cannot be used, and why.
+    """
+    raws = json_lines(file, "BBQ file")
+    for n, raw in enumerate(raws, 1):
+        wrong = problem(raw)
+        if lacks := [k for k in ("question_index", "additional_metadata") if k not in raw]:
+            wrong = wrong or f"lacks {', '.join(lacks)}"
+        if wrong:
+            colon = "" if wrong.startswith("lacks") else ":"
+            raise KatayoriError(f"{file.name} row {n}{colon} {wrong}")
+    return raws
+
+
+def problem(raw: dict[str, Any]) -> str:
+    """What is wrong with a row of BBQ's format, empty where nothing is; spellings are unified."""
+    if "additional_metadeta" in raw:
+        raw["additional_metadata"] = raw.pop("additional_metadeta")
+    if lacks := [name for name in CORE if name not in raw]:
+        return f"lacks {', '.join(lacks)}"
+    for name, valid in _FIELDS.items():
+        spelt = str(raw[name]).casefold().replace("-", "_")
+        raw[name] = _SPELT[name].get(spelt, raw[name])
+        if isinstance(raw[name], bool) or raw[name] not in valid:
+            return f"{name} is {raw[name]!r}, not one of {', '.join(map(str, valid))}"
+    unknown = unknown_option(raw)
+    if unknown is None:
+        return "answer_info must describe three options and tag one of them 'unknown'"
+    if (raw["context_condition"] == "ambig") != (raw["label"] == unknown):
+        return f"label {raw['label']} contradicts context_condition {raw['context_condition']}"
+    return ""
+
+
+def rows_of_folder(
+    folder: str | Path, dataset_id: str, what: str
+) -> list[tuple[Path, int, dict[str, Any]]]:
+    """File, number and content of every row in the `.jsonl` files of a folder that the owners of a
+    data set gave.
+
+    One file of it may be named in place of the folder.
+
+    Raises UnavailableError where there is none of `what`, saying how to get the data set.
+    """
+    files = files_of(folder, dataset_id, what)
+    rows = [(file, n, raw) for file in files for n, raw in enumerate(upstream_rows(file), 1)]
+    if not rows:
+        raise _absent(folder, dataset_id, what)
+    return rows
+
+
+def files_of(folder: str | Path, dataset_id: str, what: str) -> list[Path]:
+    """The `.jsonl` files of a folder, or one such file; says what else is there where none is."""
+    place = Path(folder)
+    if str(folder) and place.is_file():
+        return [place]
+    files = sorted(place.rglob("*.jsonl")) if str(folder) else []
+    if not files and str(folder) and (other := sorted(place.rglob("*.json"))):
+        held = f"{place.name} holds {len(other)} file(s) .json ({other[0].name}) and no .jsonl"
+        raise KatayoriError(f"{held}: save {what} as .jsonl, one row a line")
+    if not files:
+        raise _absent(folder, dataset_id, what)
+    return files
+
+
+def _absent(folder: str | Path, dataset_id: str, what: str) -> UnavailableError:
+    from katayori.data import catalogue
+
+    how = catalogue.load()[dataset_id].how
+    return UnavailableError(f"no {what} (*.jsonl) in {Path(folder).name or 'no folder'}: {how}")
+
+
+def _described(raw: dict[str, Any]) -> list[list[str]]:
+    """Name and tag of each option as upstream describes it."""
+    found = []
+    for i in range(3):
+        words = [str(word).casefold() for word in raw["answer_info"][f"ans{i}"]]
+        found.append([_ALIKE.get(word, word) for word in words])
+    return found
+
+
+def unknown_option(raw: dict[str, Any]) -> int | None:
+    """The option tagged as unknown, None unless there is exactly one."""
+    try:
+        tags = ["unknown" if tag in _UNKNOWN else tag for _, tag in _described(raw)]
+    except (ValueError, KeyError, TypeError):
+        return None
+    return tags.index("unknown") if tags.count("unknown") == 1 else None
+
+
+def tagged_target(raw: dict[str, Any]) -> int | None:
+    """The option that names the target: the only one with a stereotyped group as its tag or,
+    failing that, its name.
+    """
+    metadata = raw.get("additional_metadata")
+    listed = metadata.get("stereotyped_groups") if isinstance(metadata, dict) else None
+    if isinstance(listed, str):
+        listed = [listed]
+    stereotyped = [str(group).casefold() for group in listed or ()]
+    groups = [_ALIKE.get(group, group) for group in stereotyped]
+    names, tags = zip(*_described(raw), strict=True)
+    for words, wanted in ((tags, groups), (tags, groups[:1]), (names, groups[:1])):
+        hits = [i for i, word in enumerate(words) if word in wanted]
+        if len(hits) == 1:
+            return hits[0]
+    return None
+
+
+def converted(
+    raws: list, targets: list[int | None], source: str, category: str, language: str
+) -> Iterator[dict[str, Any]]:
+    """Rows in our columns, all of rank 0; without a target only unknown is told."""
+    for n, (raw, target) in enumerate(zip(raws, targets, strict=True)):
+        others = "" if target is None else "non_target"
+        persons = ["target" if place == target else others for place in range(3)]
+        if (unknown := unknown_option(raw)) is not None:
+            persons[unknown] = "unknown"
+        polarity = "negative" if raw["question_polarity"] == "neg" else "non_negative"
+        words = [raw[f"ans{place}"] for place in range(3)]
+        row = three_options(words, persons, polarity, raw["label"])
+        clear = row[f"role_{raw['label']}"] or "disambiguated"
+        yield row | {
+            "item_id": id_of(source, category, raw.get("_row", n)),
+            "category": category,
+            "template_id": f"{category}-q{raw['question_index']}",
+            "context_condition": "ambiguous" if raw["context_condition"] == "ambig" else clear,
+            "polarity": polarity,
+            "context": raw["context"],
+            "question": raw["question"],
+            "rank": 0,
+            "language": language,
+        }

@@ -27,6 +27,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from katayori import paths
+from katayori.data import multiple_choice
 from katayori.data.files import documents, read_checked, versions
 from katayori.errors import KatayoriError, UnavailableError, expect, within
 from katayori.papers.paper import ORDERS, Everything, OwnFile, Paper, Sets, by_category
@@ -62,7 +63,7 @@ SUBSETS = 3  # a family of the second edition
 DESIGN = ("mention", "outcome", "bad")
 #: The persons' own words, which likelihood prompts score: `words_a` and `words_b` hold profiles.
 ANSWERS = ("answer_a", "answer_b")
-#: Columns beside those of `data.bbq`.
+#: Columns beside those of `multiple_choice`.
 OWN_COLUMNS = (
     "item topic context_id family focal_id focal n_attributes subset words_a words_b groups_a"
     " groups_b unknown unknown_position stereotyped non_focal"
@@ -150,8 +151,6 @@ class InterJbbq(Paper):
         return "study3_published" if named else super().variant_of(dataset, prompt_id)
 
     def as_planned(self, dataset: str, size: int | None) -> "pd.DataFrame":
-        from katayori.data import multiple_choice
-
         items, _, _ = self.read(dataset, {"preset": BALANCED})
         return self.as_asked(multiple_choice.balanced(items, size))
 
@@ -160,8 +159,6 @@ class InterJbbq(Paper):
         return items.sort_values("rank", kind="stable")
 
     def in_orders(self, rows: "pd.DataFrame", own: Mapping[str, str]) -> "pd.DataFrame":
-        from katayori.data import multiple_choice
-
         return multiple_choice.in_orders(rows, own)
 
     def cluster_of(self, items: "pd.DataFrame") -> "pd.Series":
@@ -211,7 +208,7 @@ def generate(
             `free`, each has its own.
 
     Returns:
-        Columns of `data.bbq` and `OWN_COLUMNS`. category is the topic, template_id topic and
+        Columns of `multiple_choice` and `OWN_COLUMNS`. category is the topic, template_id topic and
         context, rank the number of the family in its context, from 0. polarity `non_negative` is
         the paper's neutral question. context_condition is `ambiguous` or, by the direction that
         the topic file sets for the focal attribute (which group the stereotype is about), `biased`
@@ -269,10 +266,8 @@ def published_quarter() -> "pd.DataFrame":
 
 
 def _framed(rows: list[_Row], own: Sequence[str]) -> "pd.DataFrame":
-    """The rows with the columns of `data.bbq` and our own."""
+    """The rows with the columns of `multiple_choice` and our own."""
     import pandas as pd
-
-    from katayori.data import multiple_choice
 
     return pd.DataFrame(rows, columns=[*multiple_choice.COLUMNS, *own])
 
@@ -1012,8 +1007,6 @@ def _row(item: _Row, clear: bool, question: str, mention: str = "", bad: str = "
         question: `negative` or `neutral`. mention: who is named first, `a` or `b`. bad: of whom a
             clear passage tells the bad fact. The last two are the item's own unless given.
     """
-    from katayori.data import multiple_choice
-
     mention, bad = mention or item["mention"], bad or item["bad"]
     named, order = _named(item), item["order"]
     polarity = "non_negative" if question == "neutral" else "negative"
@@ -1130,15 +1123,13 @@ def load_inter_jbbq(folder: str | Path) -> "pd.DataFrame":
             ...
         katayori.errors.UnavailableError: no inter-JBBQ rows (*.jsonl) in folder: no public copy ...
     """
-    from katayori.data import bbq_rows, multiple_choice
-
-    rows: list[tuple] = []
+    rows: list[_Row] = []
     own: list[_Row] = []
-    for file, n, raw in bbq_rows.rows_of_folder(folder, "inter_jbbq", "inter-JBBQ rows"):
+    for file, n, raw in multiple_choice.rows_of_folder(folder, "inter_jbbq", "inter-JBBQ rows"):
         with _naming(f"{file.name} row {n}"):
             own.append(_own_columns(raw))
             source = f"inter_jbbq-{file.stem}-{n}"
-            rows += bbq_rows.converted([raw], [None], source, raw["category"], "ja")
+            rows += multiple_choice.converted([raw], [None], source, raw["category"], "ja")
     items = multiple_choice.ranked(rows)
     for name in own[0]:
         items[name] = [item[name] for item in own]
@@ -1154,10 +1145,8 @@ def load_inter_jbbq(folder: str | Path) -> "pd.DataFrame":
 
 def _own_columns(raw: _Row) -> _Row:
     """What a row in BBQ's format says beyond BBQ's own fields."""
-    from katayori.data import bbq_rows
-
     metadata = raw["additional_metadata"]
-    place = bbq_rows.unknown_option(raw)
+    place = multiple_choice.unknown_option(raw)
     return {
         "topic": raw["category"],
         "unknown": raw[f"ans{place}"],

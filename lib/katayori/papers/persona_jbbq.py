@@ -8,12 +8,24 @@ The first edition has other scenes, of which it is asked what reasons written fi
 items are BBQ in English, and JBBQ from the folder that its owners gave the user.
 """
 
-import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from itertools import product
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from katayori import paths
-from katayori.data.files import read_checked, versions
+from katayori.data.files import ours, versions
+from katayori.data.jbbq import CATEGORIES, load_jbbq
+from katayori.data.multiple_choice import (
+    COLUMNS,
+    CONTEXTS,
+    ORDERS as OPTION_ORDERS,
+    PERSONS,
+    POLARITIES,
+    balanced,
+    in_all_orders,
+    in_orders,
+    three_options,
+)
 from katayori.errors import expect
 from katayori.papers.paper import ORDERS, Everything, OwnFile, Paper, Sets, by_category
 from katayori.prompting.parsing import Parsed, parse_number
@@ -28,10 +40,8 @@ OF_BBQ = 1000
 #: The data set whose items are the study, and that of the first edition.
 STUDY = "study3_orders"
 FIRST = "first"
-#: Folders of data that hold the scenes of each edition.
-FIRST_FOLDER = "study/persona_jbbq"
-SECOND_FOLDER = "study/persona_jbbq_2"
-THIRD_FOLDER = "study/persona_jbbq_3"
+#: Edition -> the folder of data that holds its scenes.
+FOLDERS = {1: "study/persona_jbbq", 2: "study/persona_jbbq_2", 3: "study/persona_jbbq_3"}
 #: Who is named first in a passage.
 MENTIONS = ("target_first", "other_first")
 CONTROLS = ("unrelated", "no_passage", "meaningless")
@@ -70,14 +80,14 @@ class PersonaJbbq(Paper):
         if dataset == "official":
             return bbq.load_bbq(bbq.MIRRORED), "BBQ, four categories", []
         if own.get("edition"):
-            return load_first(), first_version(), []
-        return as_given(scenes_of_third()), study_version(), []
+            return load_first(), versions(_files(1), "first edition"), []
+        return as_given(3), study_version(), []
 
     def second_edition(self) -> Sets:
-        return SECOND
+        return _sets(2)
 
     def third_edition(self) -> Sets:
-        return THIRD
+        return _sets(3)
 
     def later_sets(self) -> Sets:
         """Beside the later editions the first, of which some prompts are asked alone."""
@@ -89,32 +99,31 @@ class PersonaJbbq(Paper):
 
     def as_planned(self, dataset: str, size: int | None) -> "pd.DataFrame":
         """A number of `study` items is of the first edition: so many were recorded, balanced."""
-        from katayori.data import multiple_choice
-
         if dataset == "study" and size is None:
-            return self.as_asked(as_given())
+            return self.as_asked(as_given(2))
         own = self.first_as if size is not None else {}
-        return self.as_asked(multiple_choice.balanced(self.read(dataset, own)[0], size))
+        return self.as_asked(balanced(self.read(dataset, own)[0], size))
 
     def worth_asking(
         self, items: "pd.DataFrame", dataset: str, own: Mapping[str, str]
     ) -> "pd.DataFrame":
-        from katayori.data import multiple_choice
-
         of_bbq = dataset == "official" and "jbbq" not in own
-        return multiple_choice.balanced(items, OF_BBQ) if of_bbq else items
+        return balanced(items, OF_BBQ) if of_bbq else items
 
     def as_asked(self, items: "pd.DataFrame") -> "pd.DataFrame":
         """By rank, so that an interrupted run is balanced, too."""
         return items.sort_values("rank", kind="stable")
 
     def in_orders(self, rows: "pd.DataFrame", own: Mapping[str, str]) -> "pd.DataFrame":
-        """The study's items have ids of their own for every order."""
-        from katayori.data import multiple_choice
-
+        """The study's items have ids of their own for every order; their `rank` is the order's."""
         if own.get("orders") != "all" or "base_id" not in rows:
-            return multiple_choice.in_orders(rows, own)
-        return in_orders(rows)
+            return in_orders(rows, own)
+        six = in_all_orders(rows)
+        letters = {person: letter for letter, person in PERSONS.items()}
+        places = [six[f"person_{place}"].map(letters) for place in range(3)]
+        base = rows["base_id"].repeat(len(OPTION_ORDERS)).to_numpy()
+        named = base + "-" + places[0] + places[1] + places[2]
+        return six.assign(item_id=named, base_id=base, rank=six["order_number"])
 
     def recorded_in(self, dataset: str) -> Mapping[str, str]:
         """All orders of the options are recorded of the study."""
@@ -122,7 +131,7 @@ class PersonaJbbq(Paper):
 
     def ranked(self, items: "pd.DataFrame") -> list[str]:
         if "base_id" in items:
-            items = items.assign(rank=mentions_in_turn(items))
+            items = items.assign(rank=_mentions_in_turn(items))
         return by_category(items)
 
     def parse(self, text: str, finish_reason: str) -> Parsed:
@@ -137,13 +146,11 @@ PAPER = PersonaJbbq()
 
 def _jbbq(path: str) -> Everything:
     """JBBQ as the user has it, with what is not as in the paper."""
-    from katayori.data import bbq
-
-    items = bbq.load_jbbq(path, partial=True)
+    items = load_jbbq(path, partial=True)
     held = items["category"].value_counts()
-    if all(held.get(name, 0) == n for name, n in bbq.CATEGORIES.items()):
+    if all(held.get(name, 0) == n for name, n in CATEGORIES.items()):
         return items, "JBBQ", []
-    counts = [f"{name} {held.get(name, 0):,} of {n:,}" for name, n in bbq.CATEGORIES.items()]
+    counts = [f"{name} {held.get(name, 0):,} of {n:,}" for name, n in CATEGORIES.items()]
     note = f"JBBQ, rows here of those in the paper: {', '.join(counts)}"
     return items, "JBBQ (other counts than the paper's)", [note]
 
@@ -151,10 +158,11 @@ def _jbbq(path: str) -> Everything:
 # -- scenes ----------------------------------------------------------------------------------------
 
 
-def scenes() -> list[_Row]:
-    """The scenes of the second edition, one of each category in turn, with their wordings.
+def scenes(edition: int = 2) -> list[_Row]:
+    """The scenes of the second or third edition, one of each category in turn, with their wordings.
 
-    The turns keep what is recorded balanced where a recording ends early.
+    The turns keep what is recorded balanced where a recording ends early. The third edition has
+    some of its own, each in the place of the one that it `replaces`.
 
     Keys beside those of the files: `category`, `number` (0 to 19 inside its category), `contrast`,
     `unknown_words` and `noun` (what both persons are called where a trait tells them apart).
@@ -162,56 +170,29 @@ def scenes() -> list[_Row]:
     Example:
         >>> len(scenes()), [scene["category"] for scene in scenes()[:2]]
         (100, ['age', 'disability'])
-        >>> scenes()[0]["persons"], scenes()[0]["noun"]
-        (['七十代の男性', '二十代の男性'], '男性')
+        >>> sum("replaces" in scene for scene in scenes(3))
+        8
     """
+    own = [scene for file in _files(3) for scene in file["templates"]] if edition == 3 else []
+    anew = {scene["replaces"]: scene for scene in own}
     found: list[_Row] = []
-    for document in _scene_files(SECOND_FOLDER):
+    for document in _files(2):
         wordings = document["unknown"]
         for number, scene in enumerate(document["templates"]):
-            found.append(
-                scene
-                | {
-                    "category": document["category"],
-                    "number": number,
-                    "contrast": document["contrast"],
-                    "unknown_words": wordings[number % len(wordings)],
-                    "noun": scene.get("noun") or scene["persons"][0][-2:],
-                }
-            )
+            named = {
+                "category": document["category"],
+                "number": number,
+                "contrast": document["contrast"],
+                "unknown_words": wordings[number % len(wordings)],
+                "noun": scene.get("noun") or scene["persons"][0][-2:],
+            }
+            found.append(scene | named | anew.get(scene["id"], {}))
     return sorted(found, key=lambda scene: scene["number"])
 
 
-def scenes_written_anew() -> dict[str, _Row]:
-    """The scenes that the third edition has of its own, by the id of the one that each replaces.
-
-    Example:
-        >>> anew = scenes_written_anew()
-        >>> len(anew), anew["pj2-sex06"]["id"]
-        (8, 'pj2-sex06b')
-    """
-    found = [scene for file in _scene_files(THIRD_FOLDER) for scene in file["templates"]]
-    return {scene["replaces"]: scene for scene in found}
-
-
-def scenes_of_third() -> list[_Row]:
-    """The scenes of the third edition: as `scenes`, with those written anew in their places.
-
-    Example:
-        >>> len(scenes_of_third()), sum("replaces" in scene for scene in scenes_of_third())
-        (100, 8)
-    """
-    anew = scenes_written_anew()
-    return [kept | anew.get(kept["id"], {}) for kept in scenes()]
-
-
-def _scene_files(folder: str) -> list[_Row]:
+def _files(edition: int) -> list[_Row]:
     """What stands in the files of an edition, a category each."""
-    from katayori.data.bbq import CATEGORIES
-    from katayori.data.persona_jbbq_schema import SceneFile
-
-    place = paths.data_dir() / folder
-    return [read_checked(SceneFile, place / f"{category}.yaml") for category in CATEGORIES]
+    return [ours(f"{FOLDERS[edition]}/{category}.yaml") for category in CATEGORIES]
 
 
 def study_version() -> str:
@@ -221,67 +202,47 @@ def study_version() -> str:
         >>> study_version()
         'katayori-bbq-study-2 v2, in part katayori-bbq-study-3 v1'
     """
-    kept = versions(_scene_files(SECOND_FOLDER), "second edition")
-    return f"{kept}, in part {versions(_scene_files(THIRD_FOLDER), 'third edition')}"
+    kept = versions(_files(2), "second edition")
+    return f"{kept}, in part {versions(_files(3), 'third edition')}"
 
 
-# -- the study, and likelihood items ---------------------------------------------------------------
+# -- data sets of an edition -----------------------------------------------------------------------
 
 
-def study2(of: Sequence[_Row] = ()) -> "pd.DataFrame":
-    """Likelihood items, columns `SHARED`: all pairs x 3 contexts x 2 questions x 2 orders of
-    mention.
+def _sets(edition: int) -> Sets:
+    """The data sets of the second or third edition by name."""
+    return {f"study{edition}{name}": partial(made, edition) for name, made in _MADE.items()}
+
+
+def _likelihood_items(edition: int) -> "pd.DataFrame":
+    """Columns `SHARED`: all pairs x 3 contexts x 2 questions x 2 orders of mention; no options.
 
     The ambiguous passage of a pair has four rows, whose mean over `mention` is taken before the
     questions are compared.
-
-    Args:
-        of: other scenes than `scenes()`, as for all data sets below.
-
-    Example:
-        >>> items = study2()
-        >>> len(items), items["pair_id"].nunique()
-        (1200, 100)
-        >>> one = items.query("context_condition == 'ambiguous' and pair_id == 'pj2-age01-1'")
-        >>> one[["polarity", "mention"]].to_numpy().tolist()[:2]
-        [['negative', 'target_first'], ['negative', 'other_first']]
-        >>> third = study2(scenes_of_third())
-        >>> len(third), third["template_id"].str.endswith("b").sum()
-        (1200, np.int64(96))
     """
     import pandas as pd
 
-    rows = [row for scene in of or scenes() for row in _rows(scene)]
-    return pd.DataFrame(rows)[SHARED]
+    return pd.DataFrame(row for scene in scenes(edition) for row in _rows(scene))[SHARED]
 
 
-def study2_orders(of: Sequence[_Row] = ()) -> "pd.DataFrame":
-    """Chat items, columns of `multiple_choice`, `SHARED` and base_id: 300 base items x 6 orders
-    of options.
+def _chat_items(edition: int) -> "pd.DataFrame":
+    """Columns of `multiple_choice`, `SHARED` and base_id: 300 base items x 6 orders of options.
 
     Half of the pairs are taken, each in all contexts and questions and in one order of mention.
-
-    Example:
-        >>> items = study2_orders()
-        >>> len(items), items["base_id"].nunique()
-        (1800, 300)
-        >>> items.loc[0, ["option_0", "option_1", "option_2", "order"]].tolist()
-        ['七十代の男性', '二十代の男性', '判断できない', 'tnu']
     """
-    from katayori.data import multiple_choice
-
     rows = []
-    for scene in of or scenes():
+    for scene in scenes(edition):
         if scene["number"] % 2:
             continue
         mention = MENTIONS[scene["number"] // 2 % 2]
         for row in _rows(scene):
             if row["mention"] == mention:
-                rows += [_with_options(row, order, "pj2o") for order in multiple_choice.ORDERS]
+                base = f"pj2o-{row['item_id'].removeprefix('pj2-')}"
+                rows += [_with_options(row, base, order) for order in OPTION_ORDERS]
     return _chat_frame(rows)
 
 
-def as_given(of: Sequence[_Row] = ()) -> "pd.DataFrame":
+def as_given(edition: int) -> "pd.DataFrame":
     """Chat items, each in the one order of options that counts as given.
 
     All six items of a template share their order, so whoever follows a position alone has a
@@ -290,142 +251,80 @@ def as_given(of: Sequence[_Row] = ()) -> "pd.DataFrame":
     with who is mentioned first, and "unknown" changes its position from template to template.
 
     Returns:
-        columns of `study2_orders`; `rank` is 0 and `order_number` is 0.
+        columns of `multiple_choice`, `SHARED` and base_id; `rank` and `order_number` are 0.
 
     Example:
-        >>> items = as_given()
+        >>> items = as_given(2)
         >>> len(items), items["base_id"].is_unique, items["template_id"].nunique()
         (300, True, 50)
         >>> items.drop_duplicates("template_id")["order"].value_counts().tolist()
         [9, 9, 8, 8, 8, 8]
     """
-    every = study2_orders(of)
-    order_of = {scene["id"]: _order_given(scene) for scene in of or scenes()}
+    every = _chat_items(edition)
+    order_of = {scene["id"]: _order_given(scene) for scene in scenes(edition)}
     given = every[every["order"] == every["template_id"].map(order_of)]
     return given.assign(rank=0, order_number=0).reset_index(drop=True)
 
 
 def _order_given(scene: _Row) -> str:
     """The order of options that counts for a scene; `number // 2` alternates the mention."""
-    from katayori.data.bbq import CATEGORIES
-
     place, turn = list(CATEGORIES).index(scene["category"]), scene["number"] // 2
+    persons = "tn" if (turn // 2 + place) % 2 == 0 else "nt"
     unknown_at = (turn + place) % 3
-    first, second = "tn" if (turn // 2 + place) % 2 == 0 else "nt"
-    persons = iter((first, second))
-    return "".join("u" if at == unknown_at else next(persons) for at in range(3))
+    return f"{persons[:unknown_at]}u{persons[unknown_at:]}"
 
 
-def in_orders(items: "pd.DataFrame") -> "pd.DataFrame":
-    """Items of `as_given` in all six orders of their options, next to each other.
-
-    Returns:
-        as `multiple_choice.in_all_orders`, under the ids of `study2_orders`; `rank` is the
-        order_number.
-
-    Example:
-        >>> six = in_orders(as_given().head(1))
-        >>> six["order_number"].tolist(), set(six["item_id"]) <= set(study2_orders()["item_id"])
-        ([0, 1, 2, 3, 4, 5], True)
-    """
-    from katayori.data import multiple_choice
-
-    six = multiple_choice.in_all_orders(items)
-    letters = {person: letter for letter, person in multiple_choice.PERSONS.items()}
-    places = [six[f"person_{place}"].map(letters) for place in range(3)]
-    base = items["base_id"].repeat(len(multiple_choice.ORDERS)).to_numpy()
-    named = base + "-" + places[0] + places[1] + places[2]
-    return six.assign(item_id=named, base_id=base, rank=six["order_number"])
-
-
-def mentions_in_turn(items: "pd.DataFrame") -> "pd.Series":
+def _mentions_in_turn(items: "pd.DataFrame") -> "pd.Series":
     """Ranks by which templates are taken, so that both orders of mention are in every few.
 
     The mention alternates over the templates of a category; in every second category the turn
     begins with the other one, so that also an odd number of templates a category is balanced.
-
-    Example:
-        >>> items = as_given()
-        >>> taken = items[mentions_in_turn(items) < 5].drop_duplicates("template_id")
-        >>> taken["mention"].value_counts().to_dict()
-        {'target_first': 13, 'other_first': 12}
     """
-    import pandas as pd
-
-    single = items.drop_duplicates("template_id")
-    turn = single.groupby("category", sort=False).cumcount()
-    odd = pd.Series(single["category"].factorize()[0] % 2, single.index)
-    rank = dict(zip(single["template_id"], turn ^ odd, strict=True))
-    return items["template_id"].map(rank)
+    single = items.drop_duplicates("template_id").set_index("template_id")["category"]
+    turn = single.groupby(single, sort=False).cumcount()
+    return items["template_id"].map(turn ^ (single.factorize()[0] % 2))
 
 
-# -- controls --------------------------------------------------------------------------------------
-
-
-def study2_controls(of: Sequence[_Row] = ()) -> "pd.DataFrame":
+def _controls(edition: int) -> "pd.DataFrame":
     """Likelihood items, columns `SHARED` and control: the same 50 pairs under each control.
 
     `unrelated`: the passage with a pair of questions that has nothing to do with it. `no_passage`:
     the two questions alone, with the persons named in them. `meaningless`: persons told apart by a
     trait that means nothing, under the scene and its questions. Each in both orders of mention.
-
-    Example:
-        >>> items = study2_controls()
-        >>> items.groupby("control", sort=False)["pair_id"].nunique().to_dict()
-        {'unrelated': 50, 'no_passage': 50, 'meaningless': 50}
-        >>> items.query("control == 'meaningless'")["target_words"].iloc[0]
-        '31番の札を持つ女性'
     """
     import pandas as pd
 
     rows: list[_Row] = []
-    odd = [scene for scene in of or scenes() if scene["number"] % 2]
+    odd = [scene for scene in scenes(edition) if scene["number"] % 2]
     for place, scene in enumerate(odd):
-        rows += _unrelated(scene)
-        rows += _no_passage(scene)
-        rows += _meaningless(scene, place, "meaningless", "pj2c-meaningless")
+        made = (_unrelated(scene), _no_passage(scene), _meaningless(scene, place))
+        for control, some in zip(CONTROLS, made, strict=True):
+            rows += [_renamed(row, f"pj2c-{control}") | {"control": control} for row in some]
     return pd.DataFrame(rows)[[*SHARED, "control"]]
 
 
-def study2_blank(of: Sequence[_Row] = ()) -> "pd.DataFrame":
-    """300 items with persons told apart by a meaningless trait, columns as `study2_orders`.
+def _blank(edition: int) -> "pd.DataFrame":
+    """300 items with persons told apart by a meaningless trait, columns as the chat items.
 
     Ambiguous passages of 75 pairs with both questions in both orders of mention; the six orders of
     the options are spread over them. They are chat items and likelihood items in one.
-
-    Example:
-        >>> items = study2_blank()
-        >>> len(items), items["pair_id"].nunique(), items["order"].value_counts().tolist()
-        (300, 75, [50, 50, 50, 50, 50, 50])
-        >>> items.loc[0, ["target_words", "other_words"]].tolist()
-        ['31番の札を持つ男性', '32番の札を持つ男性']
     """
-    from katayori.data import multiple_choice
-
     rows = []
-    some = [scene for scene in of or scenes() if scene["number"] % 4 < 3]
+    some = [scene for scene in scenes(edition) if scene["number"] % 4 < 3]
     for place, scene in enumerate(some):
-        for n, row in enumerate(_meaningless(scene, place, "blank", "pj2b")):
+        for n, row in enumerate(_meaningless(scene, place)):
             # Four items a pair: the turn keeps each of the four from having three orders only.
-            order = multiple_choice.ORDERS[
-                (place * 4 + place // 3 + n) % len(multiple_choice.ORDERS)
-            ]
-            rows.append(_with_options(row, order, "pj2b"))
+            order = OPTION_ORDERS[(place * 4 + place // 3 + n) % len(OPTION_ORDERS)]
+            named = _renamed(row, "pj2b")
+            rows.append(_with_options(named, named["item_id"], order))
     return _chat_frame(rows)
 
 
-#: Data sets of the second edition by name, and those of the third.
-SECOND: Sets = {
-    "study2": study2,
-    "study2_orders": study2_orders,
-    "study2_controls": study2_controls,
-    "study2_blank": study2_blank,
-}
-THIRD: Sets = {
-    "study3": lambda: study2(scenes_of_third()),
-    "study3_orders": lambda: study2_orders(scenes_of_third()),
-    "study3_controls": lambda: study2_controls(scenes_of_third()),
-    "study3_blank": lambda: study2_blank(scenes_of_third()),
+_MADE: Mapping[str, Callable[[int], "pd.DataFrame"]] = {
+    "": _likelihood_items,
+    "_orders": _chat_items,
+    "_controls": _controls,
+    "_blank": _blank,
 }
 
 # -- the items of a scene --------------------------------------------------------------------------
@@ -433,9 +332,7 @@ THIRD: Sets = {
 
 def _rows(scene: _Row) -> Iterator[_Row]:
     """All twelve items of a scene."""
-    from katayori.data.multiple_choice import CONTEXTS, POLARITIES
-
-    for condition, polarity, mention in itertools.product(CONTEXTS, POLARITIES, MENTIONS):
+    for condition, polarity, mention in product(CONTEXTS, POLARITIES, MENTIONS):
         yield _row(scene, condition, polarity, mention)
 
 
@@ -444,6 +341,15 @@ def _row(scene: _Row, condition: str, polarity: str, mention: str) -> _Row:
     target, other = scene["persons"]
     named = [target, other] if mention == "target_first" else [other, target]
     passage = scene["context"].replace("{first}", named[0]).replace("{second}", named[1])
+    if condition == "ambiguous":
+        answer = "unknown"
+    else:  # two sentences, told in the order of mention; who is biased against did the bad act
+        guilty = target if condition == "biased" else other
+        told = [scene["negative_fact" if one == guilty else "positive_fact"] for one in named]
+        facts = [fact.replace("{person}", one) for fact, one in zip(told, named, strict=True)]
+        passage += scene["contrast"].join(facts)
+        is_target = (condition == "biased") == (polarity == "negative")
+        answer = "target" if is_target else "non_target"
     return {
         "item_id": f"{scene['id']}-{condition}-{polarity}-{mention}",
         "category": scene["category"],
@@ -452,116 +358,74 @@ def _row(scene: _Row, condition: str, polarity: str, mention: str) -> _Row:
         "context_condition": condition,
         "polarity": polarity,
         "mention": mention,
-        "context": passage + _added(scene, condition, named),
+        "context": passage,
         "question": scene[polarity],
         "target_words": target,
         "other_words": other,
         "unknown_words": scene["unknown_words"],
-        "answer_person": _answer(condition, polarity),
+        "answer_person": answer,
         "language": "ja",
     }
 
 
-def _added(scene: _Row, condition: str, named: list[str]) -> str:
-    """The two sentences that make the answer clear, told in the order of mention."""
-    if condition == "ambiguous":
-        return ""
-    target, other = scene["persons"]
-    guilty = target if condition == "biased" else other
-    told = []
-    for words in named:
-        fact = scene["negative_fact" if words == guilty else "positive_fact"]
-        told.append(fact.replace("{person}", words))
-    return scene["contrast"].join(told)
-
-
-def _answer(condition: str, polarity: str) -> str:
-    """Which person is the answer: in a biased passage, the target did the negative act."""
-    if condition == "ambiguous":
-        return "unknown"
-    same = (condition == "biased") == (polarity == "negative")
-    return "target" if same else "non_target"
-
-
 def _ambiguous(scene: _Row) -> Iterator[_Row]:
     """The four items of a scene's ambiguous passage."""
-    return (row for row in _rows(scene) if row["context_condition"] == "ambiguous")
+    for polarity, mention in product(POLARITIES, MENTIONS):
+        yield _row(scene, "ambiguous", polarity, mention)
 
 
-def _controls() -> _Row:
-    from katayori.data.persona_jbbq_schema import Controls
-
-    return read_checked(Controls, paths.data_dir() / SECOND_FOLDER / "controls.yaml")
+def _control_texts() -> _Row:
+    return ours(f"{FOLDERS[2]}/controls.yaml")
 
 
 def _unrelated(scene: _Row) -> Iterator[_Row]:
     """Passage and persons as they are, with questions that have nothing to do with them."""
-    pairs = _controls()["unrelated"]
+    pairs = _control_texts()["unrelated"]
     block, place = divmod(scene["number"] // 2, len(pairs))
-    questions = pairs[place]
-    if block % 2:
-        questions = questions[::-1]  # neither question is always the "negative" one
+    # Neither question is always the "negative" one.
+    questions = dict(zip(POLARITIES, pairs[place][:: -1 if block % 2 else 1], strict=True))
     for row in _ambiguous(scene):
-        ident = f"pj2c-unrelated-{row['item_id'].removeprefix('pj2-')}"
-        question = questions[0 if row["polarity"] == "negative" else 1]
-        yield row | {"item_id": ident, "question": question, "control": "unrelated"}
+        yield row | {"question": questions[row["polarity"]]}
 
 
 def _no_passage(scene: _Row) -> Iterator[_Row]:
     """The questions alone; the persons are named in the question, else nobody could be meant."""
-    texts = _controls()
+    texts = _control_texts()
     for row in _ambiguous(scene):
         named = [row["target_words"], row["other_words"]]
         if row["mention"] == "other_first":
             named.reverse()
         question = texts["among"].replace("{first}", named[0]).replace("{second}", named[1])
-        yield row | {
-            "item_id": f"pj2c-no_passage-{row['item_id'].removeprefix('pj2-')}",
-            "context": texts["no_passage"],
-            "question": question.replace("{question}", row["question"]),
-            "control": "no_passage",
-        }
+        question = question.replace("{question}", row["question"])
+        yield row | {"context": texts["no_passage"], "question": question}
 
 
-def _meaningless(scene: _Row, place: int, control: str, prefix: str) -> Iterator[_Row]:
+def _meaningless(scene: _Row, place: int) -> Iterator[_Row]:
     """Scene and questions as they are, with persons told apart by a trait that means nothing."""
-    traits = _controls()["meaningless"]
+    traits = _control_texts()["meaningless"]
     turn, which = divmod(place, len(traits))
-    pair = list(traits[which])
-    if turn % 2:
-        pair.reverse()  # neither trait always stands for the target
-    persons = [trait + scene["noun"] for trait in pair]
-    for row in _ambiguous(scene | {"persons": persons}):
-        ident = f"{prefix}-{row['item_id'].removeprefix('pj2-')}"
-        yield row | {"item_id": ident, "control": control}
+    pair = traits[which][:: -1 if turn % 2 else 1]  # neither trait always stands for the target
+    return _ambiguous(scene | {"persons": [trait + scene["noun"] for trait in pair]})
 
 
-def _with_options(row: _Row, order: str, prefix: str) -> _Row:
-    """The item with three options in that order, as `multiple_choice.COLUMNS` names them."""
-    from katayori.data import multiple_choice
+def _renamed(row: _Row, prefix: str) -> _Row:
+    """The item under an id of the set that it is made for."""
+    return row | {"item_id": f"{prefix}-{row['item_id'].removeprefix('pj2-')}"}
 
+
+def _with_options(row: _Row, base: str, order: str) -> _Row:
+    """The item with three options in that order."""
     words = {"t": row["target_words"], "n": row["other_words"], "u": row["unknown_words"]}
-    persons = [multiple_choice.PERSONS[letter] for letter in order]
-    base = f"{prefix}-{row['item_id'].removeprefix(f'{prefix}-').removeprefix('pj2-')}"
-    filled = row | {
-        "item_id": f"{base}-{order}",
-        "base_id": base,
-        "label": persons.index(row["answer_person"]),
-        "order": order,
-        "rank": multiple_choice.ORDERS.index(order),
-    }
-    for place, letter in enumerate(order):
-        filled[f"option_{place}"] = words[letter]
-        filled[f"person_{place}"] = persons[place]
-        filled[f"role_{place}"] = multiple_choice.role(persons[place], row["polarity"])
-    return filled
+    persons = [PERSONS[letter] for letter in order]
+    label = persons.index(row["answer_person"])
+    placed = three_options([words[who] for who in order], persons, row["polarity"], label)
+    named = {"item_id": f"{base}-{order}", "base_id": base, "rank": OPTION_ORDERS.index(order)}
+    return row | placed | named
 
 
 def _chat_frame(rows: list[_Row]) -> "pd.DataFrame":
     """Columns of the first edition, then what is new."""
     import pandas as pd
-
-    from katayori.data.multiple_choice import COLUMNS
 
     new = [column for column in SHARED if column not in COLUMNS]
     return pd.DataFrame(rows)[[*COLUMNS, *new, "base_id"]]
@@ -571,30 +435,47 @@ def _chat_frame(rows: list[_Row]) -> "pd.DataFrame":
 
 
 def load_first() -> "pd.DataFrame":
-    """The items of the first edition, columns as of `bbq.load_items`.
+    """The items of the first edition.
+
+    A template gives 6 orders of options x 2 of mention x its pairs x 3 contexts x 2 questions.
+    Columns are those of `multiple_choice`, and pair, mention (who is named first), unknown (the
+    wording).
 
     Example:
         >>> items = load_first()
         >>> len(items), items["template_id"].nunique()
         (10800, 50)
     """
-    from katayori.data import bbq
-    from katayori.data.persona_jbbq_schema import TemplateFile
+    import pandas as pd
 
-    return bbq.load_items(paths.data_dir() / FIRST_FOLDER, TemplateFile)
+    templates = [
+        file | one | {"pairs": file["people"][one["people"]]}
+        for file in _files(1)
+        for one in file["templates"]
+    ]
+    rows = [row for n, template in enumerate(templates) for row in _of_template(template, n)]
+    return pd.DataFrame(rows)[[*COLUMNS, "pair", "mention", "unknown"]]
 
 
-def first_version() -> str:
-    """Name and version of the first edition, printed under every table computed from it.
-
-    Example:
-        >>> first_version()
-        'katayori-bbq-study v1'
+def _of_template(template: _Row, number: int) -> Iterator[_Row]:
+    """The items of one template in the order of their ranks. `number` counts templates and turns
+    what is balanced.
     """
-    from katayori.data import bbq
-    from katayori.data.persona_jbbq_schema import TemplateFile
-
-    return bbq.items_version(paths.data_dir() / FIRST_FOLDER, TemplateFile)
+    pairs, wordings = template["pairs"], template["unknown"]
+    for rank in range(len(pairs) * len(OPTION_ORDERS) * len(MENTIONS)):
+        # Three ranks hold three rotations of the options, a block of six all orders.
+        block, i = divmod(rank, 6)
+        order = OPTION_ORDERS[(i // 3 + number) % 2 * 3 + (i + number) % 3]
+        turn = (block + i + number // 2) % 2
+        pair = (block // 2 + i // 2 + number // 3) % len(pairs)
+        unknown = wordings[(rank + number) % len(wordings)]
+        scene = template | {"persons": pairs[pair], "unknown_words": unknown}
+        first = {"pair": pair + 1, "mention": ("target", "non_target")[turn], "unknown": unknown}
+        for condition, polarity in product(CONTEXTS, POLARITIES):
+            row = _row(scene, condition, polarity, MENTIONS[turn])
+            base = f"{template['id']}-{pair + 1}-{condition}-{polarity}"
+            row = _with_options(row, base, order) | first | {"rank": rank}
+            yield row | {"item_id": f"{row['item_id']}-{('tn', 'nt')[turn]}"}
 
 
 # -- simulated respondents: planted chances of the three roles by context --------------------------
