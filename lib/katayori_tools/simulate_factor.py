@@ -5,7 +5,7 @@ answer (0 or 1) a cell. An effect of gender is planted, with an effect of age be
 respondents that hesitate, that are decided, and that nearly always say the same. Every study is
 tested by
 
-- the exchange tests of `katayori.metrics.exchange_tests`: any effect, and a common direction;
+- the exchange tests of `katayori.metrics.exchange`: any effect, and a common direction;
 - the older test that deals all answers of a question over all of its cells. Its null hypothesis is
   that no attribute matters at all, so it is blind to gender as soon as age matters;
 - the paper's reading "alpha at or below 2/3: no agreement", which is no test.
@@ -23,7 +23,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import expit, logit
 
-from katayori.metrics.exchange_tests import FEW_QUESTIONS, TIE, _hotelling
+from katayori.metrics.exchange import FEW_QUESTIONS, TIE, _hotelling
 from katayori_tools.simulate_hash import digest
 
 FILE = "simulated/power_factor.csv"

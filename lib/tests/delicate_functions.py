@@ -14,7 +14,7 @@ from made_bbq import design
 
 from katayori.metrics import (
     agreement,
-    exchange_tests,
+    exchange,
     logistic,
     position,
     ranks,
@@ -93,9 +93,9 @@ def results() -> Iterator[tuple[str, pd.DataFrame]]:
     people = yes_no()
     of_question = {"value": "yes", "by": "question"}
     yield "lines in age", logistic.curve_fit(people, x="age", **of_question)
-    columns = {"level": "level", "row": "row", "question": "question"}
+    columns = {"value": "value", "level": "level", "row": "row"}
     for name, frame in (("equal", equal_probabilities()), ("one direction", one_direction())):
-        yield f"exchange, {name}", exchange_tests.exchange_test(frame, **columns, draws=199)
+        yield f"exchange, {name}", exchange.exchange_test(frame, **columns, draws=199)
     yield "ranks", ranks.kruskal(people, level="race", **of_question)
     yield "alpha", agreement.alpha(people, value="yes", unit=["age", "gender"], rater="race")
     pairs = pd.MultiIndex.from_product([range(10), ("target", "other")], names=["pair", "told"])

@@ -10,7 +10,7 @@ from scipy.stats import t as student
 
 from katayori.metrics import (
     agreement,
-    exchange_tests,
+    exchange,
     repeats,
     uncertainty,
 )
@@ -54,13 +54,11 @@ def test_a_question_without_a_level_does_not_count_for_a_common_direction():
     index = np.indices((30, 5, 3)).reshape(3, -1)
     frame = pd.DataFrame({"question": index[0], "row": index[1], "level": index[2]})
     frame["value"] = (rng.random(len(frame)) < 0.3 + 0.2 * (frame["level"] == 1)).astype(float)
-    columns = {"level": "level", "row": "row", "question": "question", "draws": 99}
+    columns = {"value": "value", "level": "level", "row": "row", "draws": 99}
     gap = (frame["question"] == 7) & (frame["level"] == 2)
-    holed = exchange_tests.exchange_test(frame.assign(value=frame["value"].mask(gap)), **columns)
-    without = exchange_tests.exchange_test(frame[frame["question"] != 7], **columns)
-    statistic = [
-        one.set_index("test").loc["common_direction", "statistic"] for one in (holed, without)
-    ]
+    holed = exchange.exchange_test(frame.assign(value=frame["value"].mask(gap)), **columns)
+    without = exchange.exchange_test(frame[frame["question"] != 7], **columns)
+    statistic = [one.set_index("test").loc["common_direction", "value"] for one in (holed, without)]
     assert statistic[0] == pytest.approx(statistic[1])
 
 
@@ -112,8 +110,8 @@ def test_the_smallest_p_of_an_exchange_is_one_in_all_draws():
     index = np.indices((30, 4, 3)).reshape(3, -1)
     frame = pd.DataFrame({"question": index[0], "row": index[1], "level": index[2]})
     frame["value"] = (frame["level"] == 1) + 0.01 * ((frame["question"] * frame["row"]) % 3)
-    columns = {"level": "level", "row": "row", "question": "question", "draws": 99}
-    found = exchange_tests.exchange_test(frame, **columns).set_index("test")
+    columns = {"value": "value", "level": "level", "row": "row", "draws": 99}
+    found = exchange.exchange_test(frame, **columns).set_index("test")
     assert found.loc["common_direction", "p"] == pytest.approx(1 / 100)
 
 

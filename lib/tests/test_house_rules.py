@@ -57,7 +57,6 @@ MOST_LINES = {"cell": 25, "definition": 40}
 #: take it out.
 STILL = """
 metrics.agreement: requirement
-metrics.exchange_tests: columns
 metrics.mixed_logit: requirement
 metrics.repeats: columns requirement
 papers.answers: frames statistics

@@ -7,7 +7,7 @@ from scipy.stats import binom
 
 from katayori import paths
 from katayori.metrics import agreement
-from katayori.metrics.exchange_tests import exchange_test
+from katayori.metrics.exchange import exchange_test
 from katayori_tools import simulate_factor as factor
 
 STORED = paths.data_dir() / factor.FILE
@@ -38,7 +38,7 @@ def as_frame(yes):
 def test_the_short_way_is_the_exchange_test(shape, effects):
     """DE-27: p of both statistics, within what two draws of 1,999 differ."""
     yes = a_study(shape, effects, "common")
-    found = exchange_test(as_frame(yes), level="level", row="row", question="question", draws=999)
+    found = exchange_test(as_frame(yes), value="value", level="level", row="row", draws=999)
     rows = yes.reshape(20, -1, 3)
     rng = np.random.default_rng(1)
     short = [

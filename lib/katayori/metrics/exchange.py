@@ -1,20 +1,36 @@
-"""Does a factor change the answers, and by how much? Tests by exchanged labels, and gaps."""
+"""Does a factor change the answers, and by how much? Tests by exchanged labels, and gaps.
 
-from collections.abc import Sequence
+Answers are exchanged inside rows. A row holds answers to one situation that differ only in the
+level of the factor (discrim-eval: one question and one combination of the other attributes). What
+other attributes do to a row, they do to all of its answers, so an exchange inside the row leaves
+their effects alone. Dealing answers over a whole question does not: its null hypothesis is that no
+attribute matters at all.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy.stats import chi2_contingency
 
 from katayori.frames import LABEL, NUMBER_OR_NONE, FrameError, cells, flat, require
-from katayori.metrics import exchange_tests, ties
+from katayori.metrics import ties
 from katayori.metrics.intervals import detectable_effect, mean_interval
 from katayori.metrics.verdicts import ENDS, TESTED, row_by_t, sign_swap_test
 
 LEVEL = 0.95
 TEST_MORE = ("p", "n_rows", "n_rows_used", "n_levels", "draws")
 MISSING_MORE = ("missing_low", "missing_high", "p_missing")
-_ROW = "row of one situation"  # a name that no column of a user bears
+#: Fewer questions than this many, or than twice the number of levels, tell no common direction.
+FEW_QUESTIONS = 10
+#: Missing answers that depend on the level this clearly make the exchange unsound.
+MISSING_LEVEL = 0.01
+#: Ties are the rule in binary data: a draw that equals the observed value up to rounding counts.
+TIE = 1 - 1e-9
+#: Eigenvalues below this share of the largest one are rounding.
+SINGULAR = 1e-10
 
 
 def exchange_test(
@@ -75,22 +91,14 @@ def exchange_test(
         [['any_effect', 8, 2, 'ok'], ['common_direction', 8, 2, 'few_questions']]
     """
     names = _required("exchange_test", frame, value, [level, row, cluster], by)
-    more = [*TEST_MORE, *MISSING_MORE]
     rows = []
-    for key, cell in cells(frame, names):
-        own = cell if row else cell.assign(**{_ROW: 0})
-        tests = exchange_tests.exchange_test(
-            own,
-            value=value,
-            level=level,
-            row=row or _ROW,
-            question=cluster,
-            draws=draws,
-            seed=seed,
-        )
-        tests = tests.rename(columns={"statistic": "value"})
-        rows += [key | test for test in tests.to_dict("records")]
-    return flat(rows, frame, names, ["test"], more)
+    for key, cell in cells(frame.reset_index(drop=True), names):
+        answers = _answers(cell, value, level, [cluster, *([row] if row else [])])
+        common = _missing_by_level(cell, value, level) | {"draws": draws}
+        common["n_invalid"] = int(cell[value].isna().sum())
+        tests = _tests(answers, draws, seed, common["p_missing"] < MISSING_LEVEL)
+        rows += [key | common | test for test in tests]
+    return flat(rows, frame, names, ["test"], [*TEST_MORE, *MISSING_MORE])
 
 
 def _required(
@@ -103,6 +111,190 @@ def _required(
     """Looks whether the columns are there; gives the names of `by`."""
     wanted = dict.fromkeys([name for name in labels if name is not None], LABEL)
     return require(verb, frame, {value: NUMBER_OR_NONE} | wanted, by)
+
+
+@dataclass(frozen=True)
+class _Answers:
+    """Valid answers of the rows in use, as parallel arrays; rows, questions and levels are codes.
+
+    `residual` is the answer less the mean of its row.
+    """
+
+    residual: np.ndarray
+    row: np.ndarray
+    question: np.ndarray
+    level: np.ndarray
+    n_questions: int
+    n_levels: int
+    n_rows: int
+    n_rows_used: int
+
+    def sums(self, residual: np.ndarray) -> np.ndarray:
+        """Sum of the residuals in each question and level (questions x levels)."""
+        cell = self.question * self.n_levels + self.level
+        flat = np.bincount(cell, residual, self.n_questions * self.n_levels)
+        return flat.reshape(self.n_questions, self.n_levels)
+
+    def counts(self) -> np.ndarray:
+        """Number of answers in each question and level (questions x levels)."""
+        return self.sums(np.ones(len(self.residual)))
+
+
+def _answers(cell: pd.DataFrame, value: str, level: str, situation: list[str]) -> _Answers:
+    """The answers of rows in which at least two levels were answered."""
+    gaps = _gaps(cell, value, level, situation).dropna()
+    used = cell.loc[gaps.index]
+    row = used.groupby(situation, sort=False, observed=True).ngroup().to_numpy()
+    question, questions = pd.factorize(used[situation[0]])
+    # A level that nobody answered stays.
+    levels = pd.Index(pd.unique(cell[level]))
+    return _Answers(
+        residual=gaps.mask(gaps.abs() < 1e-12, 0.0).to_numpy(),
+        row=row,
+        question=question,
+        level=levels.get_indexer(pd.Index(used[level])),
+        n_questions=len(questions),
+        n_levels=len(levels),
+        n_rows=len(cell[situation].drop_duplicates()),
+        n_rows_used=len(np.unique(row)),
+    )
+
+
+def _tests(answers: _Answers, draws: int, seed: int, missing: bool) -> Iterator[dict[str, Any]]:
+    """Both tests of a cell; `missing` where invalid answers depend on the level."""
+    sizes = {"n": len(answers.residual), "n_rows": answers.n_rows, "n_levels": answers.n_levels}
+    sizes |= {"n_rows_used": answers.n_rows_used, "clusters": answers.n_questions}
+    rng = np.random.default_rng(seed)
+    means = _direction_means(answers)
+    for test in ("any_effect", "common_direction"):
+        status, statistic, p = _status(answers, means, test), np.nan, np.nan
+        if status == "ok":
+            if test == "any_effect":
+                statistic, p = _any_effect(answers, draws, rng)
+            else:
+                statistic, p = _common_direction(means, draws, rng)
+            status = "missing_by_level" if missing else "ok"
+        yield sizes | {"test": test, "value": statistic, "p": p, "status": status}
+
+
+def _status(answers: _Answers, means: np.ndarray, test: str) -> str:
+    """Why a test cannot be made; `ok` where it can."""
+    if answers.n_levels < 2:
+        return "one_level"
+    if not answers.n_rows_used:
+        return "no_pairable"
+    if not answers.residual.any():
+        return "constant"
+    if test == "any_effect":
+        alone = answers.n_rows_used == answers.n_questions
+        return "one_row_a_question" if alone else "ok"
+    moving = (np.abs(means) > 1e-12).any(axis=1).sum()
+    if not moving:
+        return "constant"
+    return "few_questions" if moving < max(FEW_QUESTIONS, 2 * answers.n_levels) else "ok"
+
+
+def _any_effect(answers: _Answers, draws: int, rng: np.random.Generator) -> tuple[float, float]:
+    """S1 and its p: sum over questions and levels of T squared over n."""
+    counts = answers.counts()
+    weight = np.divide(1.0, counts, out=np.zeros_like(counts), where=counts > 0)
+
+    def statistic(residual: np.ndarray) -> float:
+        return float((answers.sums(residual) ** 2 * weight).sum())
+
+    observed = statistic(answers.residual)
+    blocks = _blocks(answers)
+    shuffled = answers.residual.copy()
+    extreme = 0
+    for _ in range(draws):
+        for place in blocks:
+            shuffled[place] = rng.permuted(answers.residual[place], axis=1)
+        extreme += statistic(shuffled) >= observed * TIE
+    return observed, (1 + extreme) / (1 + draws)
+
+
+def _blocks(answers: _Answers) -> list[np.ndarray]:
+    """Places of the answers, rows of equal width together (each: rows x answers of a row).
+
+    Rows whose answers are all equal are left out: an exchange does not change them.
+    """
+    by_row = np.argsort(answers.row, kind="stable")
+    width = np.bincount(answers.row)
+    start = np.cumsum(width) - width
+    moving = np.bincount(answers.row, np.abs(answers.residual)) > 0
+    blocks = []
+    for size in np.unique(width[moving]):
+        rows = np.flatnonzero(moving & (width == size))
+        blocks.append(by_row[start[rows][:, None] + np.arange(size)])
+    return blocks
+
+
+def _direction_means(answers: _Answers) -> np.ndarray:
+    """Mean residual by question and level, of the questions in which every level was answered."""
+    counts = answers.counts()
+    whole = (counts > 0).all(axis=1)
+    return answers.sums(answers.residual)[whole] / counts[whole]
+
+
+def _moments(means: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Mean and sums of products over the questions (second axis from the right), without the last
+    level."""
+    used = means[..., :-1]
+    mean = used.mean(axis=-2)
+    centred = used - mean[..., None, :]
+    return mean, np.swapaxes(centred, -1, -2) @ centred
+
+
+def _hotelling(means: np.ndarray) -> np.ndarray:
+    """Q m' C+ m of the last two axes (questions x levels)."""
+    n_questions = means.shape[-2]
+    mean, products = _moments(means)
+    inverse = np.linalg.pinv(products / (n_questions - 1), rcond=SINGULAR, hermitian=True)
+    return n_questions * np.einsum("...i,...ij,...j->...", mean, inverse, mean)
+
+
+def _common_direction(
+    means: np.ndarray, draws: int, rng: np.random.Generator
+) -> tuple[float, float]:
+    """S2 and its p: level labels are permuted once per question, the same for all its rows."""
+    statistic = _endless if _endless(means) else _hotelling
+    observed = float(statistic(means))
+    extreme = 0
+    left = draws
+    while left:
+        size = min(left, 250)
+        chance = rng.random((size, *means.shape))
+        permuted = np.take_along_axis(
+            np.broadcast_to(means, chance.shape), chance.argsort(axis=-1), axis=-1
+        )
+        extreme += int((statistic(permuted) >= observed * TIE).sum())
+        left -= size
+    shown = float("inf") if statistic is _endless else observed
+    return shown, (1 + extreme) / (1 + draws)
+
+
+def _endless(means: np.ndarray) -> np.ndarray:
+    """Where S2 has no bound: 1 where all questions agree exactly in a direction that is not 0.
+
+    The mean then has a part outside the space of the covariance, which C+ would drop. The last two
+    axes are questions x levels.
+    """
+    mean, products = _moments(means)
+    projector = products @ np.linalg.pinv(products, rcond=SINGULAR, hermitian=True)
+    outside = mean - np.einsum("...ij,...j->...i", projector, mean)
+    return (np.abs(outside).max(axis=-1) > 1e-9).astype(float)
+
+
+def _missing_by_level(cell: pd.DataFrame, value: str, level: str) -> dict[str, float]:
+    """Whether answers are missing more often at some levels: shares and p of chi-square (NaN where
+    none or all are missing)."""
+    missing = cell[value].isna()
+    share = missing.groupby(cell[level], observed=True).mean()
+    counts = pd.crosstab(cell[level], missing)
+    testable = min(counts.shape) > 1
+    p = chi2_contingency(counts, correction=False).pvalue if testable else np.nan
+    ends = {"missing_low": float(share.min()), "missing_high": float(share.max())}
+    return ends | {"p_missing": float(p)}
 
 
 def level_gaps(
@@ -142,7 +334,7 @@ def level_gaps(
     situation = [cluster] if row is None else [cluster, row]
     rows = []
     for key, cell in cells(frame.reset_index(drop=True), names):
-        gaps = _gaps(cell, value, level, situation)
+        gaps = _gaps(cell, value, level, situation).reindex(cell.index)
         for name in pd.unique(cell[level]):
             here = cell[level] == name
             rows.append(key | {"level": name} | _gap(gaps[here], cell.loc[here, cluster]))
@@ -150,11 +342,12 @@ def level_gaps(
 
 
 def _gaps(cell: pd.DataFrame, value: str, level: str, situation: list[str]) -> pd.Series:
-    """Each answer less the mean of its row; NaN where the row has not two answered levels."""
-    values = cell[value].astype(object).astype(float)
-    mean = values.groupby([cell[name] for name in situation]).transform("mean")
-    levels = cell[values.notna()].groupby(situation)[level].transform("nunique")
-    return (values - mean).where((levels >= 2).reindex(cell.index, fill_value=False))
+    """Each valid answer less the mean of its row; NaN where the row has not two answered levels."""
+    valid = cell[cell[value].notna()]
+    valid = valid.assign(**{value: valid[value].astype(float)})
+    rows = valid.groupby(situation, sort=False, observed=True)
+    gaps = valid[value] - rows[value].transform("mean")
+    return gaps.where(rows[level].transform("nunique") >= 2)
 
 
 def _gap(gaps: pd.Series, cluster: pd.Series) -> dict[str, Any]:
