@@ -15,7 +15,7 @@ import krippendorff
 import numpy as np
 import pandas as pd
 
-from katayori.metrics.repeats import alpha_bootstrap
+from katayori_tools.simulate_alpha import alpha_bootstrap
 
 QUESTIONS, ROWS, LEVELS = 70, 27, 5
 

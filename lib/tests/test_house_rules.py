@@ -58,7 +58,7 @@ MOST_LINES = {"cell": 25, "definition": 40}
 STILL = """
 metrics.agreement: requirement
 metrics.mixed_logit: requirement
-metrics.repeats: columns requirement
+metrics.repeats: columns
 papers.answers: frames statistics
 papers.items: bundle frames statistics
 prompting.letters: requirement

@@ -6,8 +6,8 @@ import pytest
 from statsmodels.stats.proportion import proportion_confint
 
 from katayori import paths
-from katayori.metrics import agreement, intervals, judges, repeats, share_intervals
-from katayori_tools import simulate_coverage as simulate
+from katayori.metrics import agreement, intervals, judges, share_intervals
+from katayori_tools import simulate_alpha, simulate_coverage as simulate
 
 pytestmark = pytest.mark.slow_all  # simulations of levels, or of what is recorded
 
@@ -20,8 +20,8 @@ OURS = {
     "mean probability": intervals.probability_interval,
     "mean log odds": intervals.probability_interval,
     "alpha, jackknife": agreement.alpha_jackknife,
-    "alpha, bootstrap": repeats.alpha_bootstrap,
-    "alpha without noise, jackknife": repeats.alpha_from_replicates,
+    "alpha, bootstrap": simulate_alpha.alpha_bootstrap,
+    "alpha without noise, jackknife": simulate_alpha.alpha_from_replicates,
     "concordance gain": judges.concordance,
 }
 

@@ -11,8 +11,8 @@ from katayori.metrics.agreement import (
     krippendorff_alpha,
     told_band,
 )
-from katayori.metrics.repeats import alpha_table
 from katayori.metrics.uncertainty import FEW_CLUSTERS
+from katayori_tools.simulate_alpha import alpha_table
 
 
 def table(rng, questions=70, share=0.5, effect=0.0, spread=0.0):

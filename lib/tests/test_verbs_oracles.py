@@ -14,8 +14,7 @@ from statsmodels.stats.proportion import confint_proportions_2indep
 
 from katayori.errors import KatayoriError
 from katayori.metrics import agreement, kappas, pairs, shares
-from katayori.metrics.agreement import SCALES
-from katayori.metrics.nominal_alpha import category_counts, nominal_alpha
+from katayori.metrics.agreement import SCALES, alpha_closed_form
 from katayori.metrics.share_intervals import share_interval
 
 # -- two shares ------------------------------------------------------------------------------------
@@ -233,10 +232,9 @@ def test_alpha_is_that_of_the_krippendorff_package(seed, categories):
 def test_the_interval_of_nominal_alpha_is_the_jackknife_by_definition():
     rng = np.random.default_rng(4)
     codes = np.where(rng.random((30, 3)) < 0.5, rng.integers(0, 3, 30)[:, None], 1).astype(float)
-    counts = category_counts(codes, 3)
     cluster = np.repeat(np.arange(10), 3)
-    z = np.log(1 - nominal_alpha(counts))
-    without = [np.log(1 - nominal_alpha(counts[cluster != one])) for one in range(10)]
+    parts = [codes, *(codes[cluster != one] for one in range(10))]
+    z, *without = (np.log(1 - alpha_closed_form(one, "nominal")) for one in parts)
     pseudo = 10 * z - 9 * np.array(without)
     half = stats.t.ppf(0.975, 9) * pseudo.std(ddof=1) / np.sqrt(10)
     row = agreement.alpha(codes, scale="nominal", cluster=cluster).iloc[0]
@@ -253,7 +251,7 @@ def test_nominal_alpha_covers():
         right = rng.random((questions * 3, 3)) < 0.6
         return np.where(right, truth, rng.integers(0, 3, (questions * 3, 3))).astype(float)
 
-    truth = nominal_alpha(category_counts(study(60_000), 3))
+    truth = alpha_closed_form(study(60_000), "nominal")
     covered = []
     for _ in range(400):
         own = np.repeat(np.arange(20), 3)

@@ -8,7 +8,7 @@ Units are the rows of a contingency table (question x the other attributes), "ra
 
 import itertools
 from collections.abc import Sequence
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import krippendorff
 import numpy as np
@@ -16,33 +16,15 @@ import pandas as pd
 from scipy.stats import t as student
 
 from katayori.errors import expect
-from katayori.frames import (
-    LABEL,
-    LABEL_OR_NONE,
-    NUMBER_OR_NONE,
-    FrameError,
-    cells,
-    flat,
-    reason_of,
-    require,
-)
+from katayori.frames import LABEL, LABEL_OR_NONE, NUMBER_OR_NONE, FrameError, cells, flat, require
 from katayori.metrics.intervals import FEW_CLUSTERS, NO_INTERVAL_BELOW
-from katayori.metrics.nominal_alpha import category_counts, nominal_alpha, nominal_alpha_interval
-from katayori.metrics.unit_tables import (
-    UnitTable,
-    as_numbers,
-    codes,
-    given_table,
-    label_table,
-    mean_table,
-)
+from katayori.metrics.unit_tables import UnitTable, codes, given_table, is_not_asked
 
-ALPHA_COLUMNS = [
-    *("factor", "alpha", "ci_low", "ci_high", "band", "status"),
-    *("n", "n_units", "n_invalid", "clusters"),
-]
 _Sums: TypeAlias = np.ndarray | np.floating
+SCALES = ("interval", "nominal")
 WEIGHTS = ("standard", "n_i_self_pairs")
+#: Stands in place of the weights where values are numbers of categories.
+_NOMINAL = "nominal"
 #: Bands of section 5.2; a boundary value belongs to the lower band (DE-25).
 BANDS = ((0.0, "beyond-chance disagreement"), (2 / 3, "none"), (0.8, "weak"), (np.inf, "strong"))
 
@@ -84,12 +66,12 @@ def told_band(ends: tuple[float, float], n_questions: int) -> str:
 
 
 def is_near_constant(table: pd.DataFrame | np.ndarray) -> bool:
-    """Whether nearly all 0/1 answers of a table are the same, so that its alpha tells nothing.
+    """Whether a table has two values, of which one is nearly always there: its alpha tells nothing.
 
     So it is where the rarer answer occurs fewer than 5 times, or where chance alone would put fewer
     than 5 pairs of it into rows. Without such pairs alpha is -(k - 1) / (n - k) or so for any
     factor, k the number of rarer answers, and no resampling of questions can show how far it might
-    have been from there. Values other than 0 and 1 (probabilities) are never near-constant here.
+    have been from there. More than two values (probabilities) are never near-constant here.
 
     Example:
         >>> is_near_constant(np.eye(4)), is_near_constant(np.tile([0.0, 1.0], (40, 1)))
@@ -97,32 +79,34 @@ def is_near_constant(table: pd.DataFrame | np.ndarray) -> bool:
     """
     values = np.asarray(table, float)
     present = np.isfinite(values)
-    kept = values[present]
-    if not kept.size or not np.isin(kept, (0.0, 1.0)).all():
+    found, counts = np.unique(values[present], return_counts=True)
+    if len(found) != 2:
         return False
-    rarer = min(kept.sum(), kept.size - kept.sum())
     width = present.sum(axis=1)
-    pairs = (width * (width - 1) / 2).sum() * (rarer / kept.size) ** 2
-    return bool(rarer < FEW_MINORITY or pairs < FEW_MINORITY)
+    pairs = (width * (width - 1) / 2).sum() * (counts.min() / counts.sum()) ** 2
+    return bool(counts.min() < FEW_MINORITY or pairs < FEW_MINORITY)
 
 
 def _unit_sums(table: pd.DataFrame | np.ndarray, weights: str) -> list[np.ndarray]:
-    """Four numbers a unit: m, sum, sum of squares, weighted within-unit squares.
+    """Numbers of each pairable unit: values m, squares, weighted squares within, sum.
 
-    Unpairable units are dropped.
+    Of categories the values are whether it is one, summed over all but for the sum of each.
     """
     values = np.asarray(table, float)
-    values = values - (np.nanmean(values) if np.isfinite(values).any() else 0.0)
     present = np.isfinite(values)
     pairable = present.sum(axis=1) >= 2
     m = present.sum(axis=1)[pairable].astype(float)
-    values = np.where(present, values, 0.0)[pairable]
-    total = values.sum(axis=1)
-    squares = (values**2).sum(axis=1)
-    within = squares - total**2 / m
+    if weights == _NOMINAL:
+        parts = [(values[pairable] == one) * 1.0 for one in np.unique(values[present])]
+    else:
+        values = values - (np.nanmean(values) if present.any() else 0.0)
+        parts = [np.where(present, values, 0.0)[pairable]]
+    totals = [one.sum(axis=1) for one in parts]
+    squares = sum(((one**2).sum(axis=1) for one in parts), np.zeros(len(m)))
+    within = squares - sum(one**2 for one in totals) / m
     # Pairs of a value with itself lower a unit's observed disagreement by (m - 1) / m (DE-23).
-    weighted = within * m / (m - 1) if weights == "standard" else within
-    return [m, total, squares, weighted]
+    weighted = within if weights == "n_i_self_pairs" else within * m / (m - 1)
+    return [m, squares, weighted, *totals]
 
 
 def alpha_closed_form(table: pd.DataFrame | np.ndarray, weights: str = "standard") -> float:
@@ -135,14 +119,13 @@ def alpha_closed_form(table: pd.DataFrame | np.ndarray, weights: str = "standard
         >>> round(alpha_closed_form(np.array([[0, 0], [1, 1], [0, 1]])), 3)
         0.444
     """
-    m, total, squares, weighted = _unit_sums(table, weights)
-    return float(_alpha(m.sum(), total.sum(), squares.sum(), weighted.sum()))
+    return float(_alpha(*(one.sum() for one in _unit_sums(table, weights))))
 
 
-def _alpha(n: _Sums, total: _Sums, squares: _Sums, weighted: _Sums) -> np.ndarray:
+def _alpha(n: _Sums, squares: _Sums, weighted: _Sums, *totals: _Sums) -> np.ndarray:
     """Alpha from sums over units, one or many side by side; NaN where nothing varies."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        spread = squares - total**2 / n
+        spread = squares - sum(one**2 for one in totals) / n
         alpha = 1 - (n - 1) / n * weighted / spread
     # Equal values leave a rest after rounding, as .1 + .2 and .3 do: below 1e-12 it is none.
     smallest = np.maximum(1e-12 * squares, 1e-24 * n)
@@ -167,7 +150,7 @@ def krippendorff_alpha(
         with alpha NaN.
 
     Raises:
-        ValueError: values outside [0, 1] or an unknown `weights`.
+        ValueError: values outside [0, 1]. KatayoriError: unknown weights.
 
     Point estimates come from the `krippendorff` package where the number of distinct values is
     small enough for it (0/1 answers), and from the closed form elsewhere; the tests hold the two
@@ -181,19 +164,13 @@ def krippendorff_alpha(
         >>> round(found["alpha"], 3), found["n_units"], found["n_invalid"]
         (0.444, 3, 1)
     """
-    if weights not in WEIGHTS:
-        raise ValueError(f"weights {weights!r}; known: {', '.join(WEIGHTS)}")
-    return _estimate(_checked_ratios(table), weights)
-
-
-def _checked_ratios(values: pd.DataFrame | np.ndarray) -> np.ndarray:
-    """The values as numbers, NaN = missing. ValueError for values outside [0, 1]."""
-    ratios = np.asarray(values, float)
+    expect(weights, WEIGHTS, "weights")
+    ratios = np.asarray(table, float)
     low = np.nanmin(ratios, initial=np.inf)
     high = np.nanmax(ratios, initial=-np.inf)
     if low < -1e-9 or high > 1 + 1e-9:
         raise ValueError(f"response ratios must lie in [0, 1], got {low:g} to {high:g}")
-    return ratios
+    return _estimate(ratios, weights)
 
 
 def _estimate(values: np.ndarray, weights: str) -> dict[str, Any]:
@@ -206,10 +183,9 @@ def _estimate(values: np.ndarray, weights: str) -> dict[str, Any]:
         status = "no_pairable"
     elif np.ptp(kept) < 1e-12:
         status = "constant"
-    elif weights == "standard" and len(np.unique(kept)) <= 20:
-        alpha = float(
-            krippendorff.alpha(reliability_data=pairable.T, level_of_measurement="interval")
-        )
+    elif weights != "n_i_self_pairs" and len(np.unique(kept)) <= 20:
+        scale: Literal["interval", "nominal"] = "nominal" if weights == _NOMINAL else "interval"
+        alpha = float(krippendorff.alpha(reliability_data=pairable.T, level_of_measurement=scale))
     else:
         alpha = alpha_closed_form(pairable, weights)
     return {
@@ -271,7 +247,6 @@ def alpha_jackknife(table: pd.DataFrame, *, weights: str = "standard") -> dict[s
 
 # -- verbs -----------------------------------------------------------------------------------------
 
-SCALES = ("interval", "nominal")
 _MORE = ("n_units", "band")
 _Names: TypeAlias = str | Sequence[str]
 
@@ -343,9 +318,8 @@ def alpha(
     units = _unit_columns(cluster, unit)
     holds = NUMBER_OR_NONE if scale == "interval" else LABEL_OR_NONE
     names = require("alpha", frame, {value: holds} | dict.fromkeys([rater, *units], LABEL), by)
-    table_of = mean_table if scale == "interval" else label_table
     rows = [
-        key | _alpha_row(table_of(cell, value, units, rater), scale, weights)
+        key | _alpha_row(_unit_table(cell, value, units, rater, scale), scale, weights)
         for key, cell in cells(frame, names)
     ]
     return flat(rows, frame, names, more=_MORE)
@@ -367,80 +341,62 @@ def _alpha_of_table(table: Any, cluster: Any, scale: str, weights: str) -> pd.Da
     return flat([_alpha_row(own, scale, weights)], pd.DataFrame(), more=_MORE)
 
 
-def is_not_asked(table: Any) -> bool:
-    """Whether a table is empty and says why.
+def _unit_table(
+    frame: pd.DataFrame, value: str, unit: list[str], rater: str, scale: str
+) -> UnitTable:
+    """Units x raters of a frame with a row an answer, the first column of `unit` as clusters.
 
-    Example:
-        >>> is_not_asked(pd.DataFrame({"ann": [1]}))
-        False
+    Both in the order of the frame; a rater without any valid answer is left out.
     """
-    return isinstance(table, pd.DataFrame) and bool(reason_of(table))
+    row = frame.groupby(unit, sort=False, observed=True).ngroup().to_numpy()
+    column, raters = pd.factorize(frame[rater])
+    cell = row * len(raters) + column
+    known = frame[value].notna().to_numpy()
+    counts = np.bincount(cell[known], minlength=(row.max() + 1) * len(raters))
+    if scale == "interval":
+        sums = np.bincount(cell, frame[value].to_numpy(float, na_value=0.0), len(counts))
+        values = np.divide(sums, counts, out=np.full(len(counts), np.nan), where=counts > 0)
+    elif (counts > 1).any():
+        raise FrameError(
+            f"alpha: two labels of one {', '.join(unit)} and {rater}; keep one of each, or name in"
+            " unit= what tells them apart"
+        )
+    else:
+        values = np.full(len(counts), None, dtype=object)
+        values[cell[known]] = frame[value].to_numpy(object)[known]
+    table = pd.DataFrame(values.reshape(-1, len(raters)), columns=list(raters))
+    clusters = frame[unit[0]].to_numpy()[np.unique(row, return_index=True)[1]]
+    return UnitTable(table.dropna(axis=1, how="all"), clusters)
 
 
 def _alpha_row(own: UnitTable, scale: str, weights: str) -> dict[str, Any]:
     """One row of `alpha`."""
     if scale == "interval":
         values = _checked_numbers(own.labels)
-        found = _estimate(values, weights)
-        by_cluster = pd.DataFrame(values, index=pd.Index(own.cluster))
-        ends = alpha_jackknife(by_cluster, weights=weights)
     else:
-        values, categories = codes(own.labels)
-        counts = category_counts(values, categories)
-        found = _nominal_estimate(values, counts)
-        ends = nominal_alpha_interval(counts, own.cluster)
-    told = _told(found, ends, _is_nearly_one_value(values))
-    return {"value": found["alpha"]} | found | told
-
-
-def _told(found: dict[str, Any], ends: dict[str, Any], near_constant: bool) -> dict[str, Any]:
-    """Interval, clusters, status and band of an alpha, which a jackknife may not back."""
-    status = found["status"]
-    if status == "ok":
-        status = "near_constant" if near_constant else ends["status"]
-    if status != "ok":
-        ends = ends | {"ci_low": np.nan, "ci_high": np.nan}
-    band = "undefined"
-    if np.isfinite(found["alpha"]):
-        band = told_band((ends["ci_low"], ends["ci_high"]), ends["clusters"])
-    return ends | {"status": status, "band": band}
-
-
-def _nominal_estimate(values: np.ndarray, counts: np.ndarray) -> dict[str, Any]:
-    """What `krippendorff_alpha` gives, of numbers of categories."""
-    used = counts[counts.sum(axis=1) >= 2]
-    status = "ok"
-    if not len(used):
-        status = "no_pairable"
-    elif used.any(axis=0).sum() < 2:
-        status = "constant"
-    return {
-        "alpha": nominal_alpha(counts),
-        "status": status,
-        "n_units": len(used),
-        "n": int(used.sum()),
-        "n_invalid": int(np.isnan(values).sum()),
-    }
-
-
-def _is_nearly_one_value(values: np.ndarray) -> bool:
-    """Whether a table has two values, of which one is nearly always there."""
-    known = np.unique(values[~np.isnan(values)])
-    if len(known) != 2:
-        return False
-    return is_near_constant(np.where(np.isnan(values), np.nan, values == known[1]))
+        values, weights = codes(own.labels)[0], _NOMINAL
+    found = _estimate(values, weights)
+    ends = alpha_jackknife(pd.DataFrame(values, pd.Index(own.cluster)), weights=weights)
+    row = found | ends | {"value": found["alpha"], "status": found["status"]}
+    if found["status"] == "ok":
+        row["status"] = "near_constant" if is_near_constant(values) else ends["status"]
+    if row["status"] != "ok":
+        row |= {"ci_low": np.nan, "ci_high": np.nan}
+    if np.isfinite(row["value"]):
+        row["band"] = told_band((row["ci_low"], row["ci_high"]), row["clusters"])
+    return row
 
 
 def _checked_numbers(labels: pd.DataFrame) -> np.ndarray:
-    are_numbers = labels.select_dtypes("number").shape == labels.shape
-    values = labels if are_numbers else as_numbers(labels)
-    if values is not None:
-        return values.to_numpy(float)
-    texts = (value for value in labels.to_numpy(object).ravel() if isinstance(value, str))
-    raise FrameError(
-        f"alpha: {next(texts, 'a value')!r} is no number, which scale='interval' needs; for labels"
-        " use scale='nominal'"
-    )
+    if labels.select_dtypes("number").shape == labels.shape:
+        return labels.to_numpy(float)
+    for one in labels.to_numpy(object).ravel():
+        if not isinstance(one, int | float | np.number | np.bool_) and not pd.isna(one):
+            raise FrameError(
+                f"alpha: {one!r} is no number, which scale='interval' needs; for labels use"
+                " scale='nominal'"
+            )
+    return labels.astype(object).where(labels.notna(), np.nan).to_numpy(float)
 
 
 def alpha_pairs(
@@ -484,7 +440,7 @@ def alpha_pairs(
         raise FrameError(f"alpha_pairs: no {reference!r} in column {rater!r}, which has {there}")
     rows = []
     for key, cell in cells(frame, names):
-        own = mean_table(cell, value, units, rater)
+        own = _unit_table(cell, value, units, rater, "interval")
         for first, second in _pairs(list(own.labels), reference):
             pair = own._replace(labels=own.labels[[first, second]])
             named = {"level_1": first, "level_2": second}

@@ -6,16 +6,10 @@ import numpy as np
 import pandas as pd
 from statsmodels.stats import inter_rater
 
+from katayori.errors import KatayoriError
 from katayori.frames import FrameError, flat
-from katayori.metrics.agreement import is_not_asked
 from katayori.metrics.intervals import NO_INTERVAL_BELOW, mean_interval
-from katayori.metrics.nominal_alpha import category_counts
-from katayori.metrics.unit_tables import (
-    UnitTable,
-    codes,
-    from_counts,
-    given_table,
-)
+from katayori.metrics.unit_tables import UnitTable, codes, given_table, is_not_asked
 
 
 def fleiss_kappa(table: Any, *, counts: bool = False, cluster: Any = None) -> pd.DataFrame:
@@ -44,7 +38,7 @@ def fleiss_kappa(table: Any, *, counts: bool = False, cluster: Any = None) -> pd
     if is_not_asked(table):
         return flat([], table, names=["measure"])
     own = given_table("fleiss_kappa", table, cluster)
-    return _kappa("fleiss_kappa", from_counts(own) if counts else own)
+    return _kappa("fleiss_kappa", _from_counts(own) if counts else own)
 
 
 def cohen_kappa(first: Any, second: Any = None, *, cluster: Any = None) -> pd.DataFrame:
@@ -85,6 +79,19 @@ def cohen_kappa(first: Any, second: Any = None, *, cluster: Any = None) -> pd.Da
     return _kappa("cohen_kappa", own)
 
 
+def _from_counts(own: UnitTable) -> UnitTable:
+    """Units x raters that have the counts of units x categories."""
+    counts = own.labels.apply(pd.to_numeric, errors="coerce")
+    if ((counts % 1 != 0) | (counts < 0)).any(axis=None) or counts.sum(axis=1).nunique() != 1:
+        raise KatayoriError(
+            "fleiss_kappa: counts are whole numbers with the same sum in every unit, e.g."
+            " [[3, 0], [1, 2]] for three raters and two categories"
+        )
+    places = np.arange(counts.shape[1])
+    rows = [np.repeat(places, one) for one in counts.to_numpy(int)]
+    return own._replace(labels=pd.DataFrame(rows))
+
+
 def _kappa(measure: str, own: UnitTable) -> pd.DataFrame:
     """The row of one kappa, of the units that every rater labelled."""
     labels, categories = codes(own.labels)
@@ -114,7 +121,8 @@ def _kappa(measure: str, own: UnitTable) -> pd.DataFrame:
 def _beyond_chance(measure: str, labels: np.ndarray, categories: int) -> float:
     """A kappa of units x raters, numbers of categories."""
     if measure == "fleiss_kappa":
-        return float(inter_rater.fleiss_kappa(category_counts(labels, categories)))
+        counts = (labels[:, :, None] == np.arange(categories)).sum(axis=1)
+        return float(inter_rater.fleiss_kappa(counts))
     table = np.zeros((categories, categories))
     np.add.at(table, tuple(labels.T), 1)
     return float(inter_rater.cohens_kappa(table, return_results=False))

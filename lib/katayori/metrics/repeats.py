@@ -1,4 +1,4 @@
-"""Alpha without the noise of answering, from several answers a cell; and by bootstrap."""
+"""Alpha without the noise of answering, from several answers a cell."""
 
 from typing import Any
 
@@ -7,81 +7,8 @@ import pandas as pd
 from scipy.stats import t as student
 
 from katayori.frames import LABEL, NUMBER_OR_NONE, cells, flat, require
-from katayori.metrics.agreement import (
-    _MORE,
-    ALPHA_COLUMNS,
-    _alpha,
-    _Names,
-    _unit_columns,
-    _unit_sums,
-    alpha_jackknife,
-    is_near_constant,
-    krippendorff_alpha,
-    told_band,
-)
+from katayori.metrics.agreement import _MORE, _Names, _unit_columns, told_band
 from katayori.metrics.intervals import NO_INTERVAL_BELOW
-from katayori.metrics.uncertainty import cluster_draws, interval
-
-
-def alpha_bootstrap(
-    table: pd.DataFrame, *, n_resamples: int = 2000, seed: int = 0, weights: str = "standard"
-) -> tuple[float, float]:
-    """95 % percentile interval of alpha by resampling questions (first index level), an addition to
-    the paper (DE-27).
-
-    Resamples in which alpha is undefined are left out; (NaN, NaN) where fewer than two questions
-    are pairable.
-
-    Coverage (data/simulated/interval_coverage.csv): 19 of 32 cells below 93 %, .77 with 5 questions
-    and .49 for answers that are nearly constant; 6 with an interval in fewer than 80 % of studies.
-    Notebooks print `alpha_jackknife` instead.
-
-    Example:
-        >>> index = pd.MultiIndex.from_product([range(10), range(4)], names=["question", "row"])
-        >>> left = np.arange(40) % 3 == 0
-        >>> right = left ^ (np.arange(40) % 7 == 0)
-        >>> table = pd.DataFrame({"a": left, "b": right}, index).astype(float)
-        >>> low, high = alpha_bootstrap(table, n_resamples=200)
-        >>> low < krippendorff_alpha(table)["alpha"] < high
-        True
-    """
-    pairable = np.isfinite(table.to_numpy(float)).sum(axis=1) >= 2
-    questions = table.index.get_level_values(0)[pairable]
-    sums = pd.DataFrame(_unit_sums(table, weights)).T.groupby(questions).sum().to_numpy()
-    ends = interval(_alpha(*(cluster_draws(len(sums), n_resamples, seed) @ sums).T))
-    return ends["ci_low"], ends["ci_high"]
-
-
-def alpha_table(tables: dict[Any, pd.DataFrame], *, weights: str = "standard") -> pd.DataFrame:
-    """Alpha of several contingency tables by name, with interval: one row each (DE-24, DE-27).
-
-    Returns factor (the name), alpha, ci_low, ci_high (`alpha_jackknife`), band (`told_band`;
-    "undefined" where alpha is), status, n, n_units, n_invalid, clusters. status: as in
-    `krippendorff_alpha`, then `near_constant` (`is_near_constant`: alpha without interval and
-    band), then as in `alpha_jackknife`.
-
-    Example:
-        >>> index = pd.MultiIndex.from_product([range(10), range(4)], names=["question", "row"])
-        >>> left = np.arange(40) % 3 == 0
-        >>> right = left ^ (np.arange(40) % 7 == 0)
-        >>> table = pd.DataFrame({"a": left, "b": right}, index).astype(float)
-        >>> alpha_table({"gender": table})[["factor", "n", "n_units", "status"]].to_numpy().tolist()
-        [['gender', 80, 40, 'ok']]
-    """
-    rows = []
-    for factor, table in tables.items():
-        found = krippendorff_alpha(table, weights=weights)
-        ends = alpha_jackknife(table, weights=weights)
-        status = found["status"]
-        if status == "ok":
-            status = "near_constant" if is_near_constant(table) else ends["status"]
-        if status != "ok":
-            ends |= {"ci_low": np.nan, "ci_high": np.nan}
-        band = found["band"]
-        if band != "undefined":
-            band = told_band((ends["ci_low"], ends["ci_high"]), ends["clusters"])
-        rows.append({"factor": factor, **found, **ends, "status": status, "band": band})
-    return pd.DataFrame(rows, columns=ALPHA_COLUMNS)
 
 
 def _told_of_repeats(alpha: dict[str, Any]) -> dict[str, Any]:

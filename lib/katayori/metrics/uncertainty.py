@@ -1,4 +1,4 @@
-"""Intervals from resamples, tests by exchanged signs, cells and their status.
+"""Tests by exchanged signs, cells and their status.
 
 As several benchmarks use them.
 """
@@ -43,20 +43,6 @@ def status_of(problems: Mapping[str, Any]) -> str:
     return next((status for status, holds in problems.items() if holds), "ok")
 
 
-def cluster_draws(k: int, n_resamples: int, seed: int | list[int]) -> np.ndarray:
-    """How often each of k clusters is drawn in each resample (resamples x k).
-
-    Fewer than two are never resampled.
-
-    Example:
-        >>> cluster_draws(4, 3, seed=0).sum(axis=1).tolist()
-        [4, 4, 4]
-    """
-    if k < 2:
-        return np.zeros((0, k))
-    return np.random.default_rng(seed).multinomial(k, np.full(k, 1 / k), n_resamples)
-
-
 def sign_test(won: int, lost: int) -> float:
     """p of the exact two-sided sign test, McNemar's where pairs are right or wrong.
 
@@ -67,18 +53,6 @@ def sign_test(won: int, lost: int) -> float:
         0.0625
     """
     return float(mcnemar([[0, won], [lost, 0]], exact=True).pvalue) if won + lost else np.nan
-
-
-def interval(resampled: np.ndarray) -> dict[str, float]:
-    """ci_low and ci_high, the 2.5 and 97.5 % points of resampled values without the undefined ones.
-
-    Example:
-        >>> interval(np.append(np.arange(101.0), np.nan))
-        {'ci_low': 2.5, 'ci_high': 97.5}
-    """
-    kept = resampled[~np.isnan(resampled)]
-    low, high = np.quantile(kept, [0.025, 0.975]) if len(kept) else (np.nan, np.nan)
-    return {"ci_low": float(low), "ci_high": float(high)}
 
 
 def swap_test(shares: np.ndarray, seed: int) -> float:
