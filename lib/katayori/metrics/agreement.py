@@ -25,7 +25,7 @@ SCALES = ("interval", "nominal")
 WEIGHTS = ("standard", "n_i_self_pairs")
 #: Stands in place of the weights where values are numbers of categories.
 _NOMINAL = "nominal"
-#: Bands of section 5.2; a boundary value belongs to the lower band (DE-25).
+#: Bands of section 5.2; a boundary value belongs to the lower band.
 BANDS = ((0.0, "beyond-chance disagreement"), (2 / 3, "none"), (0.8, "weak"), (np.inf, "strong"))
 
 #: What stands in place of a band that the interval does not back.
@@ -104,7 +104,7 @@ def _unit_sums(table: pd.DataFrame | np.ndarray, weights: str) -> list[np.ndarra
     totals = [one.sum(axis=1) for one in parts]
     squares = sum(((one**2).sum(axis=1) for one in parts), np.zeros(len(m)))
     within = squares - sum(one**2 for one in totals) / m
-    # Pairs of a value with itself lower a unit's observed disagreement by (m - 1) / m (DE-23).
+    # Pairs of a value with itself lower a unit's observed disagreement by (m - 1) / m.
     weighted = within if weights == "n_i_self_pairs" else within * m / (m - 1)
     return [m, squares, weighted, *totals]
 
@@ -135,8 +135,8 @@ def _alpha(n: _Sums, squares: _Sums, weighted: _Sums, *totals: _Sums) -> np.ndar
 def krippendorff_alpha(
     table: pd.DataFrame | np.ndarray, *, weights: str = "standard"
 ) -> dict[str, Any]:
-    """Krippendorff's alpha of a contingency table, squared difference, missing values allowed
-    (DE-23).
+    """Krippendorff's alpha of a contingency table, squared difference, missing values
+    allowed.
 
     Args:
         table: units x levels, values in [0, 1], NaN = missing.
@@ -199,7 +199,7 @@ def _estimate(values: np.ndarray, weights: str) -> dict[str, Any]:
 
 
 def alpha_jackknife(table: pd.DataFrame, *, weights: str = "standard") -> dict[str, Any]:
-    """95 % interval of alpha over questions (first index level), an addition to the paper (DE-27).
+    """95 % interval of alpha over questions (first index level), an addition to the paper.
 
     Each question is left out once; z = log(1 - alpha), whose pseudo-values have the mean and the
     spread of a t interval on Q - 1 degrees of freedom around the z of all questions. On this scale
