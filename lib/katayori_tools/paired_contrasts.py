@@ -24,10 +24,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from katayori.frames import cells
 from katayori.metrics import ties
 from katayori.metrics.intervals import mean_interval
 from katayori.metrics.share_intervals import share_interval
-from katayori.metrics.uncertainty import cells
 
 MODEL = ("model", "prompt_id")
 MENTIONS = ("target_first", "other_first")

@@ -20,9 +20,9 @@ import numpy as np
 import pandas as pd
 
 from katayori.errors import KatayoriError
+from katayori.frames import cells
 from katayori.metrics import qa_intervals, share_intervals
 from katayori.metrics.position import calibrated_values, centred, highest
-from katayori.metrics.uncertainty import cells
 
 MODEL = ("model", "prompt_id")
 #: Where one place takes more of the letters, they say nothing of bias.

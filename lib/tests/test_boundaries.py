@@ -3,7 +3,7 @@
 import numpy as np
 
 from katayori.data import jubaku
-from katayori.metrics import uncertainty
+from katayori.metrics import verdicts
 from katayori.papers import answers
 from katayori.prompting import requests
 from katayori.prompting.models import Endpoint, Model
@@ -13,7 +13,7 @@ from katayori.prompting.prompts import load_prompts
 def test_a_permutation_p_is_never_zero():
     """(1 + k) / (1 + B): even where no drawn pattern of signs reaches the observed sum."""
     shares = np.ones(40)
-    assert uncertainty.swap_test(shares, 0) == 1 / (1 + uncertainty.PATTERNS)
+    assert verdicts.sign_swap_test(shares)["p"] == 1 / verdicts.MOST_PATTERNS
 
 
 def test_simulated_models_stay_out_of_a_variant():

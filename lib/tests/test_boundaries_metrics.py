@@ -12,7 +12,6 @@ from katayori.metrics import (
     agreement,
     exchange,
     repeats,
-    uncertainty,
 )
 from katayori.papers import logprob_judge
 
@@ -115,9 +114,6 @@ def test_the_smallest_p_of_an_exchange_is_one_in_all_draws():
     assert found.loc["common_direction", "p"] == pytest.approx(1 / 100)
 
 
-@pytest.mark.parametrize(("clusters", "p"), [(1, 1.0), (2, 0.5), (3, 0.25)])
-def test_the_smallest_p_of_few_clusters(clusters, p):
-    assert uncertainty.smallest_p(clusters) == p and math.isnan(uncertainty.smallest_p(0))
 
 
 def test_the_interval_of_alpha_from_replicates_is_the_jackknife_of_its_definition():

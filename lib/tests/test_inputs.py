@@ -13,7 +13,7 @@ import own_items
 import pytest
 
 from katayori import paths, profiles
-from katayori.metrics import position, uncertainty
+from katayori.metrics import intervals, position
 from katayori.papers import get_paper
 from katayori_tools import asking, cli, inputs, planning, reproduce
 from katayori_tools.choices import Asking
@@ -336,7 +336,7 @@ def test_the_light_engine_gets_two_clusters_and_servers_more():
 def test_the_half_width_is_a_bound_of_the_number_of_clusters():
     assert planning.half_width(20) == pytest.approx(1.96 * 0.5 / 20**0.5)
     assert planning.half_width(1) == pytest.approx(0.98) and planning.half_width(0) != 0
-    assert uncertainty.FEW_CLUSTERS == 10
+    assert intervals.FEW_CLUSTERS == 10
 
 
 def test_live_reads_own_items_and_asks_nothing_before_they_are_right(here, capsys, monkeypatch):

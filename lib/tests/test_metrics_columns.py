@@ -7,7 +7,6 @@ import recorded_examples as shown
 from katayori.data.comparisons import overlap
 from katayori.metrics import judges
 from katayori.metrics.repeats import alpha_from_replicates
-from katayori.metrics.uncertainty import smallest_p
 from katayori.papers import get_paper
 from katayori.papers.study import Wanted, open_study
 from katayori.profiles import load
@@ -29,9 +28,6 @@ def test_an_example_of_alpha_from_replicates_has_the_interval_of_the_jackknife()
     assert np.isclose(found["ci_low"] + found["ci_high"], 2 * found["alpha"])
 
 
-def test_the_smallest_p_changes_from_patterns_to_draws_at_ten_thousand():
-    assert smallest_p(13) == 2.0**-12
-    assert smallest_p(14) == 1 / 10_000
 
 
 def test_small_things_of_the_parsers():

@@ -9,7 +9,6 @@ from scipy.stats import binomtest, t as student, ttest_1samp
 from katayori.errors import KatayoriError
 from katayori.frames import GIVEN, not_asked, reason_of
 from katayori.metrics.shares import cluster_share
-from katayori.metrics.uncertainty import swap_test
 from katayori.metrics.verdicts import (
     TESTED,
     TOLD,
@@ -20,6 +19,7 @@ from katayori.metrics.verdicts import (
     sign_swap_test,
     verdict,
 )
+from katayori_tools.papers.persona_jbbq.qa_bias import swap_test
 
 # --- exchanging signs -----------------------------------------------------------------------------
 

@@ -11,7 +11,7 @@ from katayori.metrics.agreement import (
     krippendorff_alpha,
     told_band,
 )
-from katayori.metrics.uncertainty import FEW_CLUSTERS
+from katayori.metrics.intervals import FEW_CLUSTERS
 from katayori_tools.simulate_alpha import alpha_table
 
 

@@ -13,7 +13,14 @@ from scipy.stats import binom, binomtest, mannwhitneyu, norm, t as student, ttes
 from katayori.data import printed
 from katayori.errors import KatayoriError
 from katayori.frames import not_asked, reason_of
-from katayori.metrics.judges import METHODS, auc, concordance, settled, unswapped
+from katayori.metrics.judges import (
+    METHODS,
+    auc,
+    concordance,
+    question_swap_test,
+    settled,
+    unswapped,
+)
 from katayori.metrics.kappas import cohen_kappa, fleiss_kappa
 from katayori.metrics.share_intervals import share_interval
 from katayori.metrics.shares import share

@@ -16,7 +16,6 @@ import pandas as pd
 from scipy import stats
 
 from katayori.frames import LABEL, NUMBER_OR_NONE, Column, cells, flat, require
-from katayori.metrics.uncertainty import status_of
 
 #: Fewer labels than this, or fewer on either side, are too few for an interval that holds.
 LEAST_LABELS, LEAST_OF_EACH_SIDE = 50, 10
@@ -144,7 +143,7 @@ def _win_rate(given: "_Given", seed: int) -> dict[str, Any]:
     out |= {"value": estimate.value, "weight": estimate.weight, "alone": alone}
     problems = {"few_labels": few, "few_clusters": clusters < FEW_CLUSTERS}
     problems["no_variation"] = estimate.error_alone < 1e-12
-    out["status"] = status_of(problems)
+    out["status"] = _first_of(problems)
     if out["status"] != "ok":
         return out
     half = float(stats.t.ppf(0.975, clusters - 1))
@@ -154,6 +153,11 @@ def _win_rate(given: "_Given", seed: int) -> dict[str, Any]:
     drawn = _saved_anew(kept, seed)
     out["saved_low"], out["saved_high"] = (float(end) for end in np.quantile(drawn, [0.025, 0.975]))
     return out
+
+
+def _first_of(problems: dict[str, Any]) -> str:
+    """The name of the first problem that holds, `ok` where none does."""
+    return next((status for status, holds in problems.items() if holds), "ok")
 
 
 def _interval(name: str, value: float, half: float) -> dict[str, float]:
@@ -287,7 +291,7 @@ def _corrected(given: _Given) -> dict[str, Any]:
         "few_labels": out["n_labels"] < LEAST_LABELS or least < LEAST_OF_EACH_SIDE,
         "few_clusters": clusters < FEW_CLUSTERS,
     }
-    out["status"] = status_of(problems)
+    out["status"] = _first_of(problems)
     if out["status"] != "ok":
         return out
     found = _rates(total)

@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import expit, logit
 from scipy.stats import t
+from statsmodels.stats.contingency_tables import mcnemar
 
 from katayori.errors import KatayoriError
 from katayori.frames import (
@@ -29,7 +30,7 @@ from katayori.frames import (
 from katayori.metrics import ties
 from katayori.metrics.intervals import mean_interval
 from katayori.metrics.share_intervals import share_interval
-from katayori.metrics.uncertainty import question_swap_test, sign_test
+from katayori.metrics.verdicts import sign_swap_test
 
 MORE = ("n_correct", "n_missing", "p_cluster", "p_sign")
 #: What a letter means in each order: answer 1 stands as A in order "12", as B in order "21".
@@ -429,7 +430,8 @@ def _rows(
         if row["status"] == "ok":
             row |= mean_gain(sums[one] - sums[baseline], labels)
             more = hits[one].sum(axis=1) - hits[baseline].sum(axis=1)
-            row["p_sign"] = sign_test(int((more > 0).sum()), int((more < 0).sum()))
+            differ = [[0, int((more > 0).sum())], [int((more < 0).sum()), 0]]
+            row["p_sign"] = mcnemar(differ, exact=True).pvalue if more.any() else np.nan
             row["status"] = row["ci_status"]
         yield row
 
@@ -453,7 +455,7 @@ def mean_gain(gained: np.ndarray, labels: np.ndarray) -> dict[str, Any]:
 
     Returns:
         value, n_correct (hits gained), ci_low, ci_high, ci_status (by t over clusters), p_cluster
-        (`uncertainty.question_swap_test`).
+        (`question_swap_test`).
 
     Example:
         >>> mean_gain(np.array([[1], [2], [0], [1], [1]]), np.full((5, 1), 2))["value"]
@@ -476,6 +478,40 @@ def mean_gain(gained: np.ndarray, labels: np.ndarray) -> dict[str, Any]:
         "ci_status": interval["status"],
         "p_cluster": question_swap_test(gained.sum(axis=1)),
     }
+
+
+def question_swap_test(differences: Sequence[float]) -> float:
+    """p of a sum of differences when each question's difference may change its sign, two-sided.
+
+    Args:
+        differences: one number a question, such as right minus wrong, or hits of one method minus
+            those of another (shape: questions).
+
+    Returns:
+        The exact share of all 2^Q sign patterns whose sum lies as far from 0 or farther (the
+        observed pattern among them, so never 0); of other than whole numbers that of
+        `verdicts.sign_swap_test`. NaN where no question differs.
+
+    Example:
+        >>> question_swap_test([1, 1, 1, 1, 1])
+        0.0625
+    """
+    values = np.asarray(differences, float)
+    values = values[np.isfinite(values) & (values != 0)]
+    if not len(values):
+        return float("nan")
+    steps = np.abs(values).round().astype(int)
+    if not np.allclose(np.abs(values), steps):
+        return float(sign_swap_test(values.tolist())["p"])
+    # The distribution of the sum, one question after the other: each adds its step or takes it off.
+    reach = int(steps.sum())
+    chance = np.zeros(2 * reach + 1)
+    chance[reach] = 1.0
+    for step in steps:
+        chance = (np.roll(chance, step) + np.roll(chance, -step)) / 2
+    sums = np.arange(-reach, reach + 1)
+    observed = abs(round(float(values.sum())))
+    return float(min(1.0, chance[np.abs(sums) >= observed].sum()))
 
 
 def _standing(n_labels: int, invalid: pd.Series) -> dict[str, Any]:

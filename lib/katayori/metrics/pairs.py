@@ -10,8 +10,8 @@ from statsmodels.stats.proportion import confint_proportions_2indep, proportion_
 
 from katayori.errors import KatayoriError
 from katayori.frames import flat
+from katayori.metrics.judges import question_swap_test
 from katayori.metrics.share_intervals import ratio_interval
-from katayori.metrics.uncertainty import question_swap_test
 
 MORE = ("only_first", "only_second", "p", "chi2", "p_chi2", "p_yates", "p_cluster")
 

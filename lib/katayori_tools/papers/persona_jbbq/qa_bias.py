@@ -3,6 +3,7 @@
 The names stay as they are: the code that draws `data/simulated/power_diff_bias.csv` is hashed.
 """
 
+import itertools
 from collections.abc import Sequence
 
 import numpy as np
@@ -10,7 +11,8 @@ import pandas as pd
 
 from katayori.metrics import shares
 from katayori.metrics.bbq import SIDES
-from katayori.metrics.uncertainty import swap_test
+
+PATTERNS = 9999  # of signs, drawn at most
 
 
 def qa_scores(frame: pd.DataFrame, metrics: Sequence[str]) -> pd.DataFrame:
@@ -33,3 +35,22 @@ def compare_prompts(frame: pd.DataFrame, baseline: str, seed: int) -> pd.DataFra
     pairs = len(frame) / len(sums) / 2
     p = [swap_test(np.asarray(one) / pairs, seed) for one in sums.to_numpy()]
     return pd.DataFrame({"model": sums.index, "metric": "diff_amb", "p_cluster": p})
+
+
+def swap_test(shares: np.ndarray, seed: int) -> float:
+    """p of a sum when each cluster's share in it may change its sign; NaN where nothing differs.
+
+    Example:
+        >>> swap_test(np.array([0.1, 0.2, 0.1, 0.3]), seed=0)
+        0.125
+    """
+    if np.abs(shares).max() < 1e-12:
+        return np.nan
+    observed = abs(shares.sum()) - 1e-12
+    n_clusters = len(shares)
+    if 2**n_clusters <= PATTERNS:
+        signs = np.array(list(itertools.product([1.0, -1.0], repeat=n_clusters)))
+        return float((np.abs(signs @ shares) >= observed).mean())
+    signs = np.random.default_rng(seed).choice([1.0, -1.0], (PATTERNS, n_clusters))
+    extreme = np.abs(signs @ shares) >= observed
+    return float((1 + extreme.sum()) / (1 + PATTERNS))
