@@ -114,8 +114,6 @@ def test_the_smallest_p_of_an_exchange_is_one_in_all_draws():
     assert found.loc["common_direction", "p"] == pytest.approx(1 / 100)
 
 
-
-
 def test_the_interval_of_alpha_from_replicates_is_the_jackknife_of_its_definition():
     """Pseudo-values n a - (n - 1) a_q, their mean's t interval around a."""
     answers = replicates(8)

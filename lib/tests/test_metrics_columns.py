@@ -28,8 +28,6 @@ def test_an_example_of_alpha_from_replicates_has_the_interval_of_the_jackknife()
     assert np.isclose(found["ci_low"] + found["ci_high"], 2 * found["alpha"])
 
 
-
-
 def test_small_things_of_the_parsers():
     assert parse_yes_no("Answer: yes").note == parse_yes_no("Answer: yes", "stop").note
     assert parse_choice("A", "stop").note == ""

@@ -82,12 +82,13 @@ def kruskal(
         return flat([], frame, by, more=_OF_TESTS)
     tables = _tables(frame, value, level, by)
     tests = _h_tests(tables.values, tables.ranks)
-    out = tables.given(tests, value=tests.h, status=tests.status)
-    out = out.assign(
+    out = _common(tables, tests).assign(
+        value=tests.h,
+        status=tests.status,
         p=tests.p,
         df=tests.df,
         epsilon_squared=tests.epsilon_squared,
-        trend=_trend(_numbers(tables.levels), tests),
+        trend=_trend(tables.levels, tests),
         dropped_levels=_dropped(tables.levels, tests.n_level),
     )
     return out[[*by, *GIVEN, *_OF_TESTS]]
@@ -131,30 +132,22 @@ def conover(
         return flat([], frame, by, names, _OF_PAIRS)
     tables = _tables(frame, value, level, by)
     tests = _h_tests(tables.values, tables.ranks)
-    pairs = _pair_tests(tests)
-    table, pair = np.nonzero(pairs.status != "one_group")
-    chosen = tables.given(
-        tests, value=pairs.difference[table, pair], status=pairs.status[table, pair], table=table
+    first, second = np.triu_indices(tables.levels.shape[1], 1)
+    pairs = _pair_tests(tests, first, second)
+    table, pair = np.nonzero(pairs["status"] != "one_group")
+    out = _common(tables, tests).iloc[table].reset_index(drop=True)
+    out = out.assign(
+        level_1=tables.levels[table, first[pair]],
+        level_2=tables.levels[table, second[pair]],
+        **{name: of_pairs[table, pair] for name, of_pairs in pairs.items()},
     )
-    out = chosen.assign(
-        level_1=tables.levels[table, pairs.first[pair]],
-        level_2=tables.levels[table, pairs.second[pair]],
-        p=pairs.p[table, pair],
-        t=pairs.t[table, pair],
-        df=pairs.df[table, pair],
-        mean_1=pairs.ratio_1[table, pair],
-        mean_2=pairs.ratio_2[table, pair],
-    )
-    rank_difference = pairs.rank_difference[table, pair]
-    return out.assign(direction=_directions(out, rank_difference))[
-        [*by, *names, *GIVEN, *_OF_PAIRS]
-    ]
+    return out.assign(direction=_directions(out))[[*by, *names, *GIVEN, *_OF_PAIRS]]
 
 
-def _directions(pairs: pd.DataFrame, rank_difference: np.ndarray) -> np.ndarray:
+def _directions(pairs: pd.DataFrame) -> np.ndarray:
     """Which level of a pair has the higher mean, where the ranks do not say otherwise."""
     mean = np.sign(pairs["value"].to_numpy(float))
-    rank = np.sign(np.round(rank_difference, DIGITS))
+    rank = np.sign(np.round(pairs["rank_difference"].to_numpy(float), DIGITS))
     first, second = (pairs[name].astype(str) for name in ("level_1", "level_2"))
     texts = [first + " > " + second, second + " > " + first, first + " = " + second]
     return np.select([mean != rank, mean > 0, mean < 0], ["unclear", *texts[:2]], texts[2])
@@ -213,24 +206,22 @@ def chance_alarms(
         raise FrameError(f"chance_alarms: error_rate={error_rate:g}; give one between 0 and 1")
     if frame.empty:
         return flat([], frame, by, more=_OF_ALARMS)
-    crossed = _crossed(frame, value, [*by, cluster], attributes)
-    of_questions = crossed.means.reshape(len(crossed.keys), -1)
-    ranks = _centred_ranks(of_questions)
-    place = _dealing_places(of_questions)
+    keys, means = _crossed(frame, value, [*by, cluster], attributes)
+    ranks = _centred_ranks(means.reshape(len(keys), -1))
     rng = np.random.default_rng(seed)
 
     def p_of_factors(dealt: np.ndarray) -> np.ndarray:
         """p of Kruskal-Wallis for every factor (questions x factors) from ranks of every cell."""
-        whole = dealt.reshape(crossed.means.shape)
+        whole = dealt.reshape(means.shape)
         by_level = [_by_level(whole, own, attributes) for own in factors.values()]
         return np.column_stack([_h_tests(ranked, ranked).p for ranked in by_level])
 
     def some_significant(dealt: np.ndarray) -> np.ndarray:
         return np.any(holm(p_of_factors(dealt)) < error_rate, axis=1)
 
-    cell, out = numbered(crossed.keys, by)
+    cell, out = numbered(keys, by)
     counts = np.array(
-        [np.bincount(cell, some_significant(_dealt(ranks, place, rng))) for _ in range(draws)]
+        [np.bincount(cell, some_significant(_dealt(ranks, rng))) for _ in range(draws)]
     )
     tests = np.isfinite(p_of_factors(ranks)).sum(axis=1)
     out["n"] = np.bincount(cell, tests > 0).astype(int)
@@ -290,29 +281,11 @@ class _Tables(NamedTuple):
     ranks: np.ndarray  # the same, centred
     asked: np.ndarray  # rows of the frame in each table
 
-    def given(
-        self,
-        tests: "_HTests",
-        *,
-        value: np.ndarray,
-        status: np.ndarray,
-        table: np.ndarray | None = None,
-    ) -> pd.DataFrame:
-        """Keys and common columns of the chosen tables, in their order (all, unless told)."""
-        table = np.arange(len(self.keys)) if table is None else table
-        return (
-            self.keys.iloc[table]
-            .reset_index(drop=True)
-            .assign(
-                value=value,
-                n=tests.n[table],
-                n_invalid=(self.asked - tests.n)[table],
-                clusters=1,
-                ci_low=np.nan,
-                ci_high=np.nan,
-                status=status,
-            )
-        )
+
+def _common(tables: _Tables, tests: "_HTests") -> pd.DataFrame:
+    """Keys and common columns of every table."""
+    sizes = {"n": tests.n, "n_invalid": tables.asked - tests.n, "clusters": 1}
+    return tables.keys.assign(**sizes, ci_low=np.nan, ci_high=np.nan)
 
 
 def _tables(frame: pd.DataFrame, value: str, level: str, by: Sequence[str]) -> _Tables:
@@ -337,48 +310,24 @@ def _dropped(levels: np.ndarray, n_level: np.ndarray) -> list[str]:
     return [", ".join(map(str, names[lost])) for names, lost in zip(levels, empty, strict=True)]
 
 
-class _Crossed(NamedTuple):
-    """All tables in one array: tables x levels of each attribute."""
-
-    keys: pd.DataFrame  # of each table
-    means: np.ndarray
-    labels: dict[str, list]  # attribute -> its levels
-    exists: np.ndarray  # whether a cell was asked about
-
-
 def _crossed(
     frame: pd.DataFrame, value: str, keys: Sequence[str], attributes: Sequence[str]
-) -> _Crossed:
-    """The answers of every table as means of its cells.
-
-    A table has the cross of the levels it was asked about, with or without an answer.
-    """
+) -> tuple[pd.DataFrame, np.ndarray]:
+    """The keys of every table, and the means of its cells: tables x levels of each attribute."""
     table, names = numbered(frame, keys)
-    codes = [table]
-    labels = {}
-    for name in attributes:
-        code, levels = pd.factorize(frame[name])
-        codes.append(code)
-        labels[name] = list(levels)
-    shape = (len(names), *(len(levels) for levels in labels.values()))
-    size = math.prod(shape)
-    cell = np.ravel_multi_index(tuple(codes), shape)
+    codes = [table, *(pd.factorize(frame[name])[0] for name in attributes)]
+    shape = [1 + code.max() for code in codes]
+    cell = np.ravel_multi_index(codes, shape)
     number = frame[value].to_numpy(float)
     valid = ~np.isnan(number)
+    sums = np.bincount(cell[valid], number[valid], math.prod(shape))
+    counts = np.bincount(cell[valid], minlength=len(sums))
     with np.errstate(invalid="ignore"):
-        means = np.bincount(cell[valid], number[valid], size) / np.bincount(
-            cell[valid], minlength=size
-        )
-    given = np.bincount(cell, minlength=size).reshape(shape) > 0
-    axes = range(1, len(shape))
-    exists = np.ones(shape, dtype=bool)
-    for axis in axes:
-        exists &= given.any(axis=tuple(other for other in axes if other != axis), keepdims=True)
-    return _Crossed(names, means.reshape(shape), labels, exists)
+        return names, (sums / counts).reshape(shape)
 
 
 def _by_level(array: np.ndarray, own: Sequence[str], attributes: Sequence[str]) -> np.ndarray:
-    """An array of `_Crossed` as tables x rows x levels of the factor that `own` attributes make."""
+    """An array of `_crossed` as tables x rows x levels of the factor that `own` attributes make."""
     axis = {name: 1 + place for place, name in enumerate(attributes)}
     others = [axis[name] for name in attributes if name not in own]
     levels = [axis[name] for name in own]
@@ -386,18 +335,14 @@ def _by_level(array: np.ndarray, own: Sequence[str], attributes: Sequence[str]) 
     return array.transpose([0, *others, *levels]).reshape(len(array), -1, n_levels)
 
 
-def _dealing_places(flat: np.ndarray) -> np.ndarray:
-    """0 for cells with a value, infinity for others: added to chance, it sorts the latter last."""
-    return np.where(np.isnan(flat), np.inf, 0.0)
-
-
-def _dealt(ranks: np.ndarray, place: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+def _dealt(ranks: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Each row's values in chance order, its missing cells where they were."""
-    order = np.argsort(place + rng.random(ranks.shape), axis=1)
+    known = ~np.isnan(ranks)
+    order = np.argsort(np.where(known, rng.random(ranks.shape), np.inf), axis=1)
     shuffled = np.take_along_axis(ranks, order, axis=1)
     out = np.full(ranks.shape, np.nan)
     # The values stand first now, in as many places as there are cells with a value.
-    out[np.isfinite(place)] = shuffled[np.isfinite(np.sort(place, axis=1))]
+    out[known] = shuffled[np.arange(ranks.shape[1]) < known.sum(axis=1, keepdims=True)]
     return out
 
 
@@ -427,10 +372,6 @@ class _HTests(NamedTuple):
     ratio: np.ndarray
     rank: np.ndarray
 
-    def of(self, chosen: np.ndarray) -> "_HTests":
-        """The tests of the chosen tables."""
-        return _HTests(*(field[chosen] for field in self))
-
 
 def _h_tests(cells: np.ndarray, ranks: np.ndarray) -> _HTests:
     """Kruskal-Wallis of every table, from its values and their centred ranks."""
@@ -453,85 +394,41 @@ def _h_tests(cells: np.ndarray, ranks: np.ndarray) -> _HTests:
         p = np.where(ok, chi2.sf(h, df), np.nan)
         effect = np.where(ok, h / (n - 1), np.nan)
     h = np.where(status == "constant", 0.0, np.where(ok, h, np.nan))
-    return _HTests(
-        h=h,
-        df=df,
-        p=p,
-        epsilon_squared=effect,
-        n=n,
-        status=status,
-        within=within,
-        n_level=n_level,
-        ratio=ratio,
-        rank=rank,
-    )
+    return _HTests(h, df, p, effect, n, status, within, n_level, ratio, rank)
 
 
-class _PairTests(NamedTuple):
-    """Conover's tests of many tables: places of both levels (pairs); the rest tables x pairs."""
-
-    first: np.ndarray
-    second: np.ndarray
-    ratio_1: np.ndarray
-    ratio_2: np.ndarray
-    difference: np.ndarray
-    rank_difference: np.ndarray
-    t: np.ndarray
-    df: np.ndarray
-    p: np.ndarray
-    status: np.ndarray
-
-
-def _pair_tests(tests: _HTests) -> _PairTests:
-    """Conover's t of every pair of levels of every table."""
-    first, second = np.triu_indices(tests.ratio.shape[1], 1)
-    n_1 = tests.n_level[:, first]
-    n_2 = tests.n_level[:, second]
-    shape = n_1.shape
-    df = np.broadcast_to((tests.n - (tests.n_level > 0).sum(axis=1))[:, None], shape)
-    within = np.broadcast_to(tests.within[:, None], shape)
-    of_table = np.broadcast_to(tests.status[:, None], shape)
+def _pair_tests(tests: _HTests, first: np.ndarray, second: np.ndarray) -> dict[str, np.ndarray]:
+    """Conover's t of pairs of levels, whose places are given: columns of tables x pairs."""
+    n_1, n_2 = tests.n_level[:, first], tests.n_level[:, second]
+    of_table = np.broadcast_to(tests.status[:, None], n_1.shape)
+    within = np.broadcast_to(tests.within[:, None], n_1.shape)
+    df = np.broadcast_to((tests.n - (tests.n_level > 0).sum(axis=1))[:, None], n_1.shape)
     # The first that holds of: an empty level, what is wrong with the table, no df, no variance.
-    status = np.where(within == 0, "zero_within_variance", "ok").astype(object)
-    status[df < 1] = "no_df"
-    status = np.where(of_table != "ok", of_table, status)
-    status[(n_1 == 0) | (n_2 == 0)] = "one_group"
-    ratio_1 = tests.ratio[:, first]
-    ratio_2 = tests.ratio[:, second]
+    status = np.select(
+        [(n_1 == 0) | (n_2 == 0), of_table != "ok", df < 1, within == 0],
+        ["one_group", of_table, "no_df", "zero_within_variance"],
+        "ok",
+    )
+    mean_1, mean_2 = tests.ratio[:, first], tests.ratio[:, second]
     rank_difference = tests.rank[:, first] - tests.rank[:, second]
     with np.errstate(divide="ignore", invalid="ignore"):
         # S^2 (N - 1 - H) is the sum of squares of the ranks within the levels.
         error = np.sqrt(within / df * (1 / n_1 + 1 / n_2))
         t = np.where(status == "ok", rank_difference / error, np.nan)
         p = np.minimum(2 * student.sf(np.abs(t), df), 1)
-    return _PairTests(
-        first=first,
-        second=second,
-        ratio_1=ratio_1,
-        ratio_2=ratio_2,
-        difference=np.round(ratio_1 - ratio_2, DIGITS),
-        rank_difference=rank_difference,
-        t=t,
-        df=df,
-        p=p,
-        status=status,
-    )
+    found = {"value": np.round(mean_1 - mean_2, DIGITS), "status": status, "p": p, "t": t}
+    found |= {"df": df, "mean_1": mean_1, "mean_2": mean_2}
+    return found | {"rank_difference": rank_difference}
 
 
-def _trend(numbers: np.ndarray, tests: _HTests) -> np.ndarray:
-    """Spearman correlation of the levels' means with the levels; NaN where one is no number.
-
-    `numbers`: of the levels (shape: levels, or tables x levels), NaN for a text.
-    """
+def _trend(levels: np.ndarray, tests: _HTests) -> np.ndarray:
+    """Spearman correlation of the levels' means with the levels (tables x levels); NaN where one
+    is no number."""
+    names = pd.Series(levels.ravel(), dtype=object)
+    numbers = pd.to_numeric(names, errors="coerce").to_numpy(float).reshape(levels.shape)
     x = _centred_ranks(np.where(tests.n_level > 0, numbers, np.nan))
     y = _centred_ranks(tests.ratio)
     with np.errstate(divide="ignore", invalid="ignore"):
         rho = np.nansum(x * y, axis=1) / np.sqrt(np.nansum(x**2, axis=1) * np.nansum(y**2, axis=1))
     is_text = np.isnan(numbers) & (tests.n_level > 0)
     return np.where(is_text.any(axis=1), np.nan, rho)
-
-
-def _numbers(levels: np.ndarray) -> np.ndarray:
-    """The levels that are numbers, or texts of numbers; NaN for others."""
-    flat_levels = pd.Series(levels.ravel(), dtype=object)
-    return pd.to_numeric(flat_levels, errors="coerce").to_numpy(float).reshape(levels.shape)
