@@ -21,7 +21,7 @@ import pandas as pd
 
 from katayori.errors import KatayoriError
 from katayori.frames import cells
-from katayori.metrics import qa_intervals, share_intervals
+from katayori.metrics import intervals as qa_intervals, share_intervals  # hashed name
 from katayori.metrics.position import calibrated_values, centred, highest
 
 MODEL = ("model", "prompt_id")

@@ -12,7 +12,7 @@ from dataclasses import astuple, fields
 import numpy as np
 import pandas as pd
 
-from katayori.metrics import intervals, qa_intervals, shares
+from katayori.metrics import intervals, intervals as qa_intervals, shares  # hashed names
 from katayori_tools.simulate_hash import digest
 from katayori_tools.simulate_studies import (
     DRAWS,

@@ -37,9 +37,8 @@ import numpy as np
 import pandas as pd
 
 from katayori.frames import LABEL, LABEL_OR_NONE, Column, FrameError, cells, flat, require_if_asked
-from katayori.metrics import qa_intervals
+from katayori.metrics import intervals
 from katayori.metrics.bbq import CONTEXTS, NO_TARGET, PERSON, ROLES
-from katayori.metrics.intervals import NO_INTERVAL_BELOW
 from katayori.metrics.shares import cluster_share
 
 #: What is counted in each kind of context.
@@ -310,7 +309,7 @@ def dialects(
     `metrics/bias.py`; BBQ (Parrish et al., 2022), `BBQ_calculate_bias_score.R`; Nejumi's
     `evaluator/jbbq.py`; HELM 0.5.16, `bbq_metrics.py`; lm-evaluation-harness 0.4.13,
     `bbq/utils.py`; JUBAKU-v2, `scripts/evaluate.py`. Linearisation as
-    `qa_intervals.contributions`.
+    `intervals.contributions`.
 
     Example:
         >>> answers = pd.DataFrame({"role": ["biased", "unknown", None] * 10, "case": "ambiguous"})
@@ -416,9 +415,9 @@ def _scored(counts: Mapping[str, np.ndarray], one: Dialect) -> dict[str, Any]:
     if not np.isfinite(value):
         return row
     row |= {"value": value, "status": "few_clusters"}
-    if row["clusters"] < NO_INTERVAL_BELOW:
+    if row["clusters"] < intervals.NO_INTERVAL_BELOW:
         return row
-    row |= qa_intervals.difference(_contributions(counts, one, value), row["clusters"])
+    row |= intervals.difference(_contributions(counts, one, value), row["clusters"])
     if one.measure in NOT_BELOW_0:
         row["ci_low"] = np.maximum(row["ci_low"], 0.0)
     return row
@@ -457,5 +456,5 @@ def _mean_of_templates(counts: Mapping[str, np.ndarray], one: Dialect) -> dict[s
     own = one.score(kept)
     if not len(own) or np.isnan(own).any():
         return row
-    found = qa_intervals.difference(own, len(own))
+    found = intervals.difference(own, len(own))
     return row | {"value": float(own.mean()), "clusters": len(own), **found}

@@ -3,6 +3,10 @@
 A cluster is what would be drawn anew in another study: a question, a template, a pair of answers, a
 case, a family of items. Answers of one cluster resemble each other, so a thousand answers to four
 templates know little more than four numbers.
+
+A score is one ratio of sums over clusters, or the difference of two. Each cluster's contribution to
+it comes from linearisation, so that clusters with unequal numbers of valid answers count for what
+they hold; where the numbers are equal it is the cluster's own score.
 """
 
 import math
@@ -101,6 +105,97 @@ def probability_interval(
     if plain["status"] == "ok" and not EDGE <= plain["value"] <= 1 - EDGE:
         out |= {"ci_low": np.nan, "ci_high": np.nan, "status": "edge"}
     return out
+
+
+#: One ratio: what is summed and what it is divided by (shape of either: clusters).
+Ratio = tuple[np.ndarray, np.ndarray]
+
+
+def contributions(first: Ratio, second: Ratio | None = None) -> np.ndarray:
+    """What each template contributes to a ratio of sums, or to a ratio less a second one.
+
+    With r = sum a / sum b over C templates, template c contributes r + (a_c - r b_c) / mean(b);
+    the mean of the contributions is the score. Templates without any answer are left out.
+
+    Args:
+        first: numerators a and denominators b (shape: templates).
+        second: of the ratio that is taken off.
+
+    Returns:
+        contributions (shape: templates with an answer); empty where a ratio has no denominator.
+
+    Example:
+        >>> contributions((np.array([1.0, 3.0]), np.array([4.0, 4.0]))).tolist()
+        [0.25, 0.75]
+    """
+    ratios = [first] if second is None else [first, second]
+    kept = np.sum([b for _, b in ratios], axis=0) > 0
+    out = np.zeros(int(kept.sum()))
+    for sign, (a, b) in zip((1, -1), ratios, strict=False):
+        if not b.sum() > 0:
+            return np.zeros(0)
+        ratio = a.sum() / b.sum()
+        out += sign * (ratio + (a[kept] - ratio * b[kept]) / b[kept].mean())
+    return out
+
+
+def clusters_in(*ratios: Ratio) -> int:
+    """How many clusters have an answer in the ratio; of two ratios, in the one with fewer.
+
+    Example:
+        >>> clusters_in((np.array([1.0, 0.0]), np.array([4.0, 0.0])))
+        1
+    """
+    return min(int((whole > 0).sum()) for _, whole in ratios)
+
+
+def difference(values: np.ndarray, clusters: int) -> dict[str, Any]:
+    """ci_low, ci_high and status of a ratio, or of a difference of two, by t on its contributions.
+
+    Coverage of the 95 % intervals, drawn in `lib/tests/test_metrics_intervals.py`: 1,000 studies
+    a cell, 12 ambiguous items a template, Acc_a .05, .5 and .95, intracluster correlation 0 and .2,
+    a lean of .6 among the persons named or none, one category of 10 templates or five of 50 of
+    which one leans. Diff_a: .943 and more, save three cells of 10 templates that lean: .920 (Acc_a
+    .05, correlation .2), .927 (Acc_a .95, correlation 0) and, the worst, .856 (Acc_a .95,
+    correlation .2, where 5 % of 120 answers name a person: with so few errors an interval of Diff_a
+    from 10 templates is too narrow).
+
+    Args:
+        values: of `contributions`.
+        clusters: of `clusters_in`; below 5 there is no interval, however many contribute to the
+            other ratio.
+
+    Example:
+        >>> difference(np.array([0.1, 0.2, 0.0, 0.3, 0.4]), clusters=5)["status"]
+        'ok'
+    """
+    return _ends(mean_interval(values.tolist()), clusters)
+
+
+def probability(values: np.ndarray, clusters: int) -> dict[str, Any]:
+    """ci_low, ci_high and status of a mean probability (`probability_interval`), as `difference`.
+
+    Example:
+        >>> probability(np.full(4, 0.5), clusters=4)["status"]
+        'few_clusters'
+    """
+    return _ends(probability_interval(np.clip(values, 0, 1).tolist()), clusters)
+
+
+def _ends(interval: dict[str, Any], clusters: int) -> dict[str, Any]:
+    if clusters < NO_INTERVAL_BELOW:
+        return none() | {"status": "few_clusters"}
+    return {name: interval[name] for name in ("ci_low", "ci_high", "status")}
+
+
+def none() -> dict[str, Any]:
+    """The ends of no interval.
+
+    Example:
+        >>> none()
+        {'ci_low': nan, 'ci_high': nan}
+    """
+    return {"ci_low": np.nan, "ci_high": np.nan}
 
 
 def detectable_effect(se: float, n_clusters: int, level: float = 0.95, power: float = 0.8) -> float:

@@ -16,8 +16,7 @@ from scipy.special import betainc, betaincc, betaincinv, stdtrit
 
 from katayori.errors import KatayoriError
 from katayori.frames import LABEL, NUMBER_OR_NONE, Column, FrameError, cells, flat, require
-from katayori.metrics import qa_intervals
-from katayori.metrics.intervals import NO_INTERVAL_BELOW
+from katayori.metrics import intervals
 
 #: What the values of a share are: 0 and 1, from 0 to 1, any number.
 KINDS = ("share", "probability", "mean")
@@ -59,7 +58,7 @@ def _samples(hits: Any, totals: Any) -> _Sample:
         same = (np.isclose(y / n_c, share[:, None]) | (n_c == 0)).all(axis=1)
         rare = _with_rarer(y, n_c) < np.minimum(_RARE, clusters)
         effect = np.where(rare, np.maximum(effect, n / clusters), effect)
-    kinds = {"no_valid_answer": n == 0, "few_clusters": clusters < NO_INTERVAL_BELOW}
+    kinds = {"no_valid_answer": n == 0, "few_clusters": clusters < intervals.NO_INTERVAL_BELOW}
     kinds["same_in_every_cluster"] = same & (share > 0) & (share < 1)
     status = np.select(list(kinds.values()), list(kinds), "ok")
     effect = np.select([status == "ok", status == "same_in_every_cluster"], [effect, 1.0], np.nan)
@@ -319,12 +318,12 @@ def share(
         ratio = sums(cell[value], _clusters(cell, cluster))
         n = int(ratio[1].sum())
         row = {"measure": chosen, "value": np.nan, "n": n, "n_invalid": len(cell) - n}
-        row["clusters"] = qa_intervals.templates_in(ratio)
+        row["clusters"] = intervals.clusters_in(ratio)
         if n:
             row["value"] = float(ratio[0].sum() / n)
             row |= _interval(chosen, ratio)
         else:
-            row |= {**qa_intervals.none(), "status": "no_valid_answer"}
+            row |= {**intervals.none(), "status": "no_valid_answer"}
         rows.append(key | row)
     return flat(rows, frame, by, names=["measure"])
 
@@ -355,7 +354,7 @@ def _clusters(cell: pd.DataFrame, cluster: str | None) -> pd.Series:
     return cell[cluster] if cluster else pd.Series(range(len(cell)), cell.index)
 
 
-def sums(values: pd.Series, clusters: pd.Series) -> qa_intervals.Ratio:
+def sums(values: pd.Series, clusters: pd.Series) -> intervals.Ratio:
     """Sum and number of the valid values of every cluster, in the order of the rows.
 
     Args:
@@ -372,14 +371,14 @@ def sums(values: pd.Series, clusters: pd.Series) -> qa_intervals.Ratio:
     return total.to_numpy(float), n.to_numpy(float)
 
 
-def _interval(kind: str, ratio: qa_intervals.Ratio) -> dict[str, Any]:
+def _interval(kind: str, ratio: intervals.Ratio) -> dict[str, Any]:
     """ci_low, ci_high and status."""
     if kind == "share":
         found = cluster_share(ratio[0].tolist(), ratio[1].tolist())
         return {name: found[name] for name in ("ci_low", "ci_high", "status")}
-    values = qa_intervals.contributions(ratio)
-    by_t = qa_intervals.probability if kind == "probability" else qa_intervals.difference
-    return by_t(values, qa_intervals.templates_in(ratio))
+    values = intervals.contributions(ratio)
+    by_t = intervals.probability if kind == "probability" else intervals.difference
+    return by_t(values, intervals.clusters_in(ratio))
 
 
 def difference(
@@ -415,7 +414,7 @@ def difference(
     Raises:
         KatayoriError: a column that is not there or holds something else; other than two groups.
 
-    Source: linearisation, as `qa_intervals.contributions`.
+    Source: linearisation, as `intervals.contributions`.
 
     Example:
         >>> answers = pd.DataFrame({"yes": [1, 0, 1, 1, 0, 0, 1, 0, 1, 0]})
@@ -451,15 +450,15 @@ def _two_groups(groups: pd.Series, between: Sequence[Any]) -> list[Any]:
 
 
 def _difference(
-    parts: Sequence[qa_intervals.Ratio], groups: Sequence[Any], asked: int
+    parts: Sequence[intervals.Ratio], groups: Sequence[Any], asked: int
 ) -> dict[str, Any]:
     first, second = parts
     n = int(first[1].sum() + second[1].sum())
-    clusters = qa_intervals.templates_in(first, second)
+    clusters = intervals.clusters_in(first, second)
     row = {"measure": f"{groups[0]} - {groups[1]}", "value": np.nan, "n": n, "clusters": clusters}
     row["n_invalid"] = asked - n
     if not first[1].sum() or not second[1].sum():
-        return row | {**qa_intervals.none(), "status": "no_valid_answer"}
+        return row | {**intervals.none(), "status": "no_valid_answer"}
     means = [float(total.sum() / counted.sum()) for total, counted in parts]
     row |= {"value": means[0] - means[1], "value_first": means[0], "value_second": means[1]}
-    return row | qa_intervals.difference(qa_intervals.contributions(first, second), clusters)
+    return row | intervals.difference(intervals.contributions(first, second), clusters)

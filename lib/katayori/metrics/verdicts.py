@@ -27,7 +27,7 @@ from katayori.frames import (
     flat,
     require,
 )
-from katayori.metrics import qa_intervals
+from katayori.metrics import intervals
 from katayori.metrics.holm import holm
 from katayori.metrics.intervals import (
     NO_INTERVAL_BELOW,
@@ -175,7 +175,7 @@ def line_test(
     Raises:
         KatayoriError: a column that is lacking or holds something else, an unknown kind.
 
-    Source: `qa_intervals.contributions` (linearisation), Korn and Graubard (1998).
+    Source: `intervals.contributions` (linearisation), Korn and Graubard (1998).
 
     Example:
         >>> answers = pd.DataFrame({"yes": [1, 1, 0, 1] * 10, "question": [*range(10)] * 4})
@@ -253,7 +253,7 @@ def _tested(cell: pd.DataFrame, test: _Test) -> dict[str, Any]:
     return found | {"line": test.line, "limit": max(sides, default=np.nan)}
 
 
-def _share_row(ratio: qa_intervals.Ratio, line: float) -> dict[str, Any]:
+def _share_row(ratio: intervals.Ratio, line: float) -> dict[str, Any]:
     """What `line_test` says of a share, from hits and totals of each cluster."""
     hits, totals = (one[ratio[1] > 0] for one in ratio)
     y, n = hits.tolist(), totals.tolist()
@@ -268,7 +268,7 @@ def _share_row(ratio: qa_intervals.Ratio, line: float) -> dict[str, Any]:
     return row | _spread(hits / totals, hits - found["value"] * totals)
 
 
-def mean_row(ratio: qa_intervals.Ratio, line: float) -> dict[str, Any]:
+def mean_row(ratio: intervals.Ratio, line: float) -> dict[str, Any]:
     """What `line_test` says of a mean, from sum and number of each cluster.
 
     Example:
@@ -276,17 +276,15 @@ def mean_row(ratio: qa_intervals.Ratio, line: float) -> dict[str, Any]:
         0.62
     """
     total, n = (one[ratio[1] > 0] for one in ratio)
-    values = qa_intervals.contributions((total, n))
+    values = intervals.contributions((total, n))
     return _by_t("mean", values, total / n, line)
 
 
-def _difference_row(
-    first: qa_intervals.Ratio, second: qa_intervals.Ratio, line: float
-) -> dict[str, Any]:
+def _difference_row(first: intervals.Ratio, second: intervals.Ratio, line: float) -> dict[str, Any]:
     """What `line_test` says of a difference, from sum and number of each cluster in two groups."""
-    values = qa_intervals.contributions(first, second)
+    values = intervals.contributions(first, second)
     row = _by_t("difference", values, values, line)
-    row["clusters"] = qa_intervals.templates_in(first, second)
+    row["clusters"] = intervals.clusters_in(first, second)
     if 0 < row["clusters"] < NO_INTERVAL_BELOW:
         row |= dict.fromkeys(("ci_low", "ci_high", "se", "p", "ci90_low", "ci90_high"), np.nan)
         row |= {"limit_up": np.nan, "limit_down": np.nan, "status": "few_clusters"}
