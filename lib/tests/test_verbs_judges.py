@@ -24,7 +24,6 @@ from katayori.metrics.judges import (
 from katayori.metrics.kappas import cohen_kappa, fleiss_kappa
 from katayori.metrics.share_intervals import share_interval
 from katayori.metrics.shares import share
-from katayori.metrics.uncertainty import question_swap_test
 from katayori.metrics.verdicts import line_test, verdict
 from katayori.study import Study
 
