@@ -17,18 +17,9 @@ from katayori.errors import KatayoriError
 if TYPE_CHECKING:
     import pandas as pd
 
-COLUMNS = [
-    "item_id",
-    "question_id",
-    "task",
-    "question",
-    "reference",
-    "system_1",
-    "system_2",
-    "answer_1",
-    "answer_2",
-    "note",
-]
+COLUMNS = (
+    "item_id question_id task question reference system_1 system_2 answer_1 answer_2 note"
+).split()
 VERDICTS = ("1", "2", "tie")
 QUALITIES = ("quality_1", "quality_2")  # of pairs of known construction: points met, of three
 POINTS = "points"  # of these pairs: criteria in words, a line each
@@ -96,7 +87,8 @@ def as_comparisons(rows: list[dict[str, Any]], what: str) -> "pd.DataFrame":
         raise KatayoriError(
             f"{what} holds nobody's verdicts: add a column {ANNOTATOR}<name> for each person"
         )
-    frame = frame.reindex(columns=[*COLUMNS, *verdicts, *_built_in(frame)])
+    of_construction = [name for name in (*QUALITIES, POINTS) if name in frame]
+    frame = frame.reindex(columns=[*COLUMNS, *verdicts, *of_construction])
     texts = frame[[*COLUMNS, *verdicts]].astype(object).fillna("").astype(str)
     cells = texts[verdicts].apply(lambda column: column.str.strip().str.lower())
     for problem, is_so in _problems(texts, cells).items():
@@ -117,11 +109,6 @@ def as_comparisons(rows: list[dict[str, Any]], what: str) -> "pd.DataFrame":
     frame[COLUMNS] = texts[COLUMNS]
     frame[verdicts] = cells.where(cells != "", None)
     return frame
-
-
-def _built_in(frame: "pd.DataFrame") -> list[str]:
-    """The columns that only pairs of known construction have."""
-    return [name for name in (*QUALITIES, POINTS) if name in frame]
 
 
 def _problems(texts: "pd.DataFrame", cells: "pd.DataFrame") -> dict[str, "pd.Series"]:

@@ -14,7 +14,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from katayori.data.files import json_lines
 from katayori.errors import KatayoriError, expect
@@ -43,36 +43,28 @@ TEMPLATES = (1, 2, 3, 4)
 ORDERS = {"nb": ("neutral", "biased"), "bn": ("biased", "neutral")}
 #: The official file's words for the orders.
 WAYS = {"fwd": "bn", "rev": "nb"}
-COLUMNS = [
-    "item_id",
-    "case_id",
-    "category",
-    "definition",
-    "template",
-    "order",
-    "context",
-    "proposal",
-    "reason_biased",
-    "reason_neutral",
-    "option_a",
-    "option_b",
-    "role_a",
-    "role_b",
-    "label",
-    "language",
-]
+#: What an id tells of an item.
+_OF_IDS = ["item_id", "case_id", "category", "template", "order", "role_a", "role_b", "label"]
+COLUMNS = (
+    "item_id case_id category definition template order context proposal reason_biased "
+    "reason_neutral option_a option_b role_a role_b label language"
+).split()
 
 # -- cases in every variant ------------------------------------------------------------------------
 
 
-def neutral_letter(order: str) -> str:
-    """The letter of the neutral option in an order of `ORDERS`.
-
-    Example:
-        >>> neutral_letter("nb"), neutral_letter("bn")
-        ('A', 'B')
-    """
-    return "AB"[ORDERS[order].index("neutral")]
+def _variant(item_id: str, case_id: str, template: int, order: str) -> dict[str, Any]:
+    """A case by one template in one order; `label` is the letter of the neutral option."""
+    role_a, role_b = ORDERS[order]
+    return {
+        "item_id": item_id,
+        "case_id": case_id,
+        "template": template,
+        "order": order,
+        "role_a": role_a,
+        "role_b": role_b,
+        "label": "A" if role_a == "neutral" else "B",
+    }
 
 
 def in_every_variant(
@@ -89,18 +81,12 @@ def in_every_variant(
     import pandas as pd
 
     rows = []
-    for case, template, (order, roles) in itertools.product(cases, templates, ORDERS.items()):
-        options = {role: case["proposal"] + case[f"reason_{role}"] for role in roles}
-        row = {
-            "item_id": f"{case['case_id']}-t{template}-{order}",
-            "template": template,
-            "order": order,
-            "label": neutral_letter(order),
-        }
-        for letter, role in zip("ab", roles, strict=True):
-            row[f"role_{letter}"] = role
-            row[f"option_{letter}"] = options[role]
-        rows.append(case | row)
+    for case, template, order in itertools.product(cases, templates, ORDERS):
+        item_id = f"{case['case_id']}-t{template}-{order}"
+        row = case | _variant(item_id, case["case_id"], template, order)
+        for letter in "ab":
+            row[f"option_{letter}"] = case["proposal"] + case[f"reason_{row[f'role_{letter}']}"]
+        rows.append(row)
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
@@ -133,10 +119,6 @@ _ID = re.compile(
 _BBQ_ID = re.compile(r"bbq-(.+)-\d+")
 
 
-#: What an id tells of an item, also where no id is there.
-OF_IDS = ["item_id", "case_id", "category", "template", "order", "role_a", "role_b", "label"]
-
-
 def items_of_ids(ids: Iterable[str]) -> "pd.DataFrame":
     """What the ids of rows tell of them: facts, without the texts, which belong to others.
 
@@ -163,21 +145,11 @@ def items_of_ids(ids: Iterable[str]) -> "pd.DataFrame":
         if not found:
             raise KatayoriError(f"item id {item_id!r} tells no case, template and order")
         case_id = found["case"] or found["id"]
+        template = int(found["template"] or int(found["number"]) + 1)
+        row = _variant(item_id, case_id, template, found["order"] or WAYS[found["way"]])
         of_bbq = _BBQ_ID.fullmatch(case_id)
-        order = found["order"] or WAYS[found["way"]]
-        role_a, role_b = ORDERS[order]
-        row = {
-            "item_id": item_id,
-            "case_id": case_id,
-            "category": of_bbq[1] if of_bbq else "",
-            "template": int(found["number"]) + 1 if found["number"] else int(found["template"]),
-            "order": order,
-            "role_a": role_a,
-            "role_b": role_b,
-            "label": neutral_letter(order),
-        }
-        rows.append(row)
-    return pd.DataFrame(rows, columns=OF_IDS)
+        rows.append(row | {"category": of_bbq[1] if of_bbq else ""})
+    return pd.DataFrame(rows, columns=_OF_IDS)
 
 
 # -- JUBAKU ----------------------------------------------------------------------------------------
@@ -204,6 +176,17 @@ def unlike_length(biased: str, neutral: str) -> str:
     return f"biased and neutral have {len(biased)} and {len(neutral)} characters"
 
 
+def _rows_of(
+    file: Path, row_of: Callable[[dict[str, Any], str], dict[str, Any]]
+) -> list[dict[str, Any]]:
+    """The rows of a JUBAKU file as `row_of` makes them, from a row and what messages call it."""
+    raws = enumerate(json_lines(file, "JUBAKU file"), 1)
+    rows = [row_of(raw, f"{file.name} row {n}") for n, raw in raws]
+    if not rows:
+        raise KatayoriError(f"{file.name} is empty")
+    return rows
+
+
 def load_jubaku(path: str | Path) -> "pd.DataFrame":
     """The official file, 240 rows of 30 cases.
 
@@ -228,13 +211,7 @@ def load_jubaku(path: str | Path) -> "pd.DataFrame":
     import pandas as pd
 
     file = Path(path)
-    rows = [
-        _official(raw, f"{file.name} row {n}")
-        for n, raw in enumerate(json_lines(file, "JUBAKU file"), 1)
-    ]
-    if not rows:
-        raise KatayoriError(f"{file.name} is empty")
-    items = pd.DataFrame(rows)
+    items = pd.DataFrame(_rows_of(file, _official))
     parts = {}
     for case_id, variants in items.groupby("case_id", sort=False):
         where = f"{file.name} case {case_id}"
@@ -261,10 +238,12 @@ def _official(raw: dict[str, Any], where: str) -> dict[str, Any]:
     if lacks := sorted(_FIELDS - raw.keys()):
         raise KatayoriError(f"{where} lacks {', '.join(lacks)}")
     expect(raw["viewpoint"], CATEGORIES, f"viewpoint in {where}:")
+    found = _ID.fullmatch(str(raw["example_id"]))
     order = "nb" if raw["is_swapped"] else "bn"
-    template = _template(raw, order)
-    label = neutral_letter(order)
-    if not template or raw["correct_answer"] != label.lower():
+    told = found and (found["case"], WAYS.get(found["way"])) == (str(raw["original_id"]), order)
+    template = int(found["number"]) + 1 if found and told else 0
+    row = _variant(raw["example_id"], raw["original_id"], template, order)
+    if not told or raw["correct_answer"] != row["label"].lower():
         fields = ("example_id", "original_id", "is_swapped", "correct_answer")
         held = {name: raw[name] for name in fields}
         raise KatayoriError(f"{where}: the fields contradict each other: {held}")
@@ -272,34 +251,17 @@ def _official(raw: dict[str, Any], where: str) -> dict[str, Any]:
     if not sections:
         raise KatayoriError(f"{where}: instruction lacks 【文脈】, 【応答A】 or 【応答B】")
     context, response_a, response_b = sections.groups()
-    role_a, role_b = ORDERS[order]
-    return {
-        "item_id": raw["example_id"],
-        "case_id": raw["original_id"],
+    return row | {
         "category": CATEGORIES[raw["viewpoint"]],
         "definition": 0,
-        "template": template,
-        "order": order,
-        "label": label,
         "language": "ja",
         "context": context,
         "option_a": response_a,
         "option_b": response_b,
-        "role_a": role_a,
-        "role_b": role_b,
-        role_a: response_a,
-        role_b: response_b,
+        row["role_a"]: response_a,
+        row["role_b"]: response_b,
         "instruction": raw["instruction"],
     }
-
-
-def _template(raw: dict[str, Any], order: str) -> int | None:
-    """The template in upstream's id, `<original_id>_<from 0>_<fwd or rev>`; None if not one."""
-    way = next(way for way, of in WAYS.items() if of == order)
-    for template in TEMPLATES:
-        if raw["example_id"] == f"{raw['original_id']}_{template - 1}_{way}":
-            return template
-    return None
 
 
 def _parted(case: dict[str, Any], where: str) -> dict[str, str]:
@@ -355,13 +317,7 @@ def load_jubaku_v1(path: str | Path = "") -> "pd.DataFrame":
     from katayori.data import catalogue
 
     file = Path(path) if path else catalogue.path_of("jubaku_v1")
-    rows = [
-        _first_version(raw, f"{file.name} row {n}")
-        for n, raw in enumerate(json_lines(file, "JUBAKU file"), 1)
-    ]
-    if not rows:
-        raise KatayoriError(f"{file.name} is empty")
-    return pd.DataFrame(rows, columns=[*COLUMNS, "instruction"])
+    return pd.DataFrame(_rows_of(file, _first_version), columns=[*COLUMNS, "instruction"])
 
 
 def _first_version(raw: dict[str, Any], where: str) -> dict[str, Any]:
@@ -369,29 +325,22 @@ def _first_version(raw: dict[str, Any], where: str) -> dict[str, Any]:
     if lacks := [name for name in (*_FIRST, "instruction") if not isinstance(raw.get(name), str)]:
         raise KatayoriError(f"{where} lacks {', '.join(lacks)}")
     expect(raw["viewpoint"], CATEGORIES, f"viewpoint in {where}:")
-    case, *rest = raw["example_id"].split("_")
-    template, gold = rest if len(rest) == 2 else ("", "")
-    if template not in ("0", "1", "2", "3") or gold != raw["correct_answer"] or gold not in "ab":
+    found = re.fullmatch(r"([^_]*)_([0-3])_([ab])", raw["example_id"])
+    if not found or found[3] != raw["correct_answer"]:
         held = {name: raw[name] for name in ("example_id", "correct_answer")}
         raise KatayoriError(f"{where}: the fields contradict each other: {held}")
-    order = {"a": "nb", "b": "bn"}[gold]
-    role_a, role_b = ORDERS[order]
-    return {
-        "item_id": f"jubaku1-{raw['example_id']}",
-        "case_id": f"jubaku1-{case}",
+    order = {"a": "nb", "b": "bn"}[found[3]]
+    item_id, case_id = f"jubaku1-{raw['example_id']}", f"jubaku1-{found[1]}"
+    row = _variant(item_id, case_id, int(found[2]) + 1, order)
+    return row | {
         "category": CATEGORIES[raw["viewpoint"]],
         "definition": 0,
-        "template": int(template) + 1,
-        "order": order,
         "context": raw["context"],
         "proposal": "",
-        f"reason_{role_a}": raw["response_a"],
-        f"reason_{role_b}": raw["response_b"],
+        f"reason_{row['role_a']}": raw["response_a"],
+        f"reason_{row['role_b']}": raw["response_b"],
         "option_a": raw["response_a"],
         "option_b": raw["response_b"],
-        "role_a": role_a,
-        "role_b": role_b,
-        "label": neutral_letter(order),
         "language": "ja",
         "instruction": raw["instruction"],
     }
@@ -452,12 +401,8 @@ def load_jbnli(size: int | None = None, folder: str | Path = "") -> "pd.DataFram
             rows.append(case | {"template_id": f"{name} {raw['occ_word']}", "drawn": drawn})
     cases = pd.DataFrame(rows)
     ranks = cases.sort_values("drawn", kind="stable").groupby("template_id").cumcount()
-    return in_every_variant(_records(multiple_choice.balanced(cases.assign(rank=ranks), size)))
-
-
-def _records(frame: "pd.DataFrame") -> list[dict[str, Any]]:
-    """The rows of a frame whose columns all have names."""
-    return cast("list[dict[str, Any]]", frame.to_dict("records"))
+    chosen: Any = multiple_choice.balanced(cases.assign(rank=ranks), size).to_dict("records")
+    return in_every_variant(chosen)
 
 
 def bbq_two_options(items: "pd.DataFrame", size: int | None = None) -> "pd.DataFrame":
@@ -488,7 +433,8 @@ def bbq_two_options(items: "pd.DataFrame", size: int | None = None) -> "pd.DataF
     has_biased = pd.concat([items[f"role_{i}"] == "biased" for i in range(3)], axis=1).any(axis=1)
     kept = items[(items["context_condition"] == "ambiguous") & has_biased]
     cases = []
-    for row in _records(multiple_choice.balanced(kept, size)):
+    rows: Any = multiple_choice.balanced(kept, size).to_dict("records")
+    for row in rows:
         options = {row[f"role_{i}"]: row[f"option_{i}"] for i in range(3)}
         case = as_case(
             row["item_id"],

@@ -161,16 +161,9 @@ def load_vicuna_verdicts(system: str, path: str | Path = "") -> pd.DataFrame:
 
 
 _VICUNA = (
-    "model_1",
-    "model_2",
-    "question_id",
-    "judge_model",
-    "judge_prompt",
-    "g1_judgment",
-    "g2_judgment",
-    "g1_winner",
-    "g2_winner",
-)
+    "model_1 model_2 question_id judge_model judge_prompt g1_judgment g2_judgment g1_winner "
+    "g2_winner"
+).split()
 
 
 def _vicuna_file(system: str) -> Path:

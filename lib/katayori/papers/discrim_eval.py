@@ -26,8 +26,6 @@ from katayori.prompting.simulated import uniform
 if TYPE_CHECKING:
     import pandas as pd
 
-    from katayori.data.discrim_eval_schema import PlainFile
-
 AGES = tuple(range(20, 101, 10))
 GENDERS = ("male", "female", "non-binary")
 RACES = ("white", "Black", "Hispanic", "Native American", "Asian")
@@ -114,27 +112,6 @@ def fill(template: str, age: int, gender: str, race: str) -> str:
     """
     words = dict(zip(_THEY, _PRONOUNS[gender], strict=True))
     return _filled(template, _person(age, gender, race), words, plural=gender == "non-binary")
-
-
-def fill_blank(template: str, note: str) -> str:
-    """A study template about "a person (note)", with the pronoun they throughout.
-
-    Example:
-        >>> fill_blank("{A_person} has come. {They} {is|are} late.", "Room 21")
-        'A person (Room 21) has come. They are late.'
-    """
-    words = dict(zip(_THEY, _THEY, strict=True))
-    return _filled(template, f"person ({note})", words, plural=True)
-
-
-def fill_plain(template: str, age: int, gender: str, race: str) -> str:
-    """A study template that says "the person" again where a pronoun stood.
-
-    Example:
-        >>> fill_plain("{A_person} waits. {They} {is|are} late.", 20, "female", "white")
-        'A 20-year-old white woman waits. The person is late.'
-    """
-    return _filled(template, _person(age, gender, race), _plain().words, plural=False)
 
 
 def _person(age: int, gender: str, race: str) -> str:
@@ -243,29 +220,21 @@ def load_study(path: str | Path = "") -> "pd.DataFrame":
 
     rows = []
     for question in _questions(path)["questions"]:
-        number, template = question["id"], question["template"]
-        for age, gender, race in itertools.product(AGES, GENDERS, RACES):
-            text = fill(template, age, gender, race)
-            cell = (number, age, gender, race)
-            more = (question["label"], question.get("counterpart_of"))
-            rows.append((item_id(*cell), text, *cell, *more))
+        more = (question["label"], question.get("counterpart_of"))
+        for person in itertools.product(AGES, GENDERS, RACES):
+            cell = (question["id"], *person)
+            rows.append((item_id(*cell), fill(question["template"], *person), *cell, *more))
     items = pd.DataFrame(rows, columns=[*COLUMNS, "label", "counterpart_of"])
     return items.astype({"counterpart_of": "Int64"}).assign(cell=_places(items))
 
 
 def _places(items: "pd.DataFrame") -> "pd.Series":
     """The places of each person's levels, from 1: "1-2-1" of age, gender, race."""
-    import pandas as pd
-
-    place = {
-        name: {level: str(number) for number, level in enumerate(levels, 1)}
+    age, gender, race = (
+        items[name].map({level: str(n) for n, level in enumerate(levels, 1)})
         for name, levels in ATTRIBUTES.items()
-    }
-    cells = [
-        "-".join(place[name][level] for name, level in zip(ATTRIBUTES, person, strict=True))
-        for person in items[list(ATTRIBUTES)].itertuples(index=False)
-    ]
-    return pd.Series(cells, items.index, dtype=object)
+    )
+    return (age + "-" + gender + "-" + race).astype(object)
 
 
 # -- the official file -----------------------------------------------------------------------------
@@ -295,10 +264,9 @@ def load_official(path: str | Path, *, partial: bool = False) -> "pd.DataFrame":
     for n, raw in enumerate(files.json_lines(path, "official file"), 1):
         try:
             rows.append(_official(raw))
-        except (ValueError, KeyError, TypeError) as e:
-            raise KatayoriError(f"{path.name} row {n}: {type(e).__name__} {e}") from None
-        except KatayoriError as e:
-            raise KatayoriError(f"{path.name} row {n}: {e}") from None
+        except (ValueError, KeyError, TypeError, KatayoriError) as e:
+            kind = "" if isinstance(e, KatayoriError) else f"{type(e).__name__} "
+            raise KatayoriError(f"{path.name} row {n}: {kind}{e}") from None
     items = pd.DataFrame(rows, columns=COLUMNS)
     ids = items["decision_question_id"]
     items["label"] = "question " + ids.astype(str)
@@ -349,11 +317,11 @@ def missing_cells(items: "pd.DataFrame") -> dict[str, Any]:
         (2100, {'age': [90, 100], 'gender': [], 'race': []})
     """
     n_questions = max(70, items["decision_question_id"].nunique())
-    n_expected = n_questions * len(AGES) * len(GENDERS) * len(RACES)
-    absent = {}
-    for name, levels in ATTRIBUTES.items():
-        present = set(items[name])
-        absent[name] = [level for level in levels if level not in present]
+    n_expected = n_questions * math.prod(map(len, ATTRIBUTES.values()))
+    absent = {
+        name: [level for level in levels if level not in set(items[name])]
+        for name, levels in ATTRIBUTES.items()
+    }
     return {"n_expected": n_expected, "n_missing": n_expected - len(items), "absent_levels": absent}
 
 
@@ -386,8 +354,8 @@ def load_items(items: str, questions: str | Path = "") -> Everything:
 # -- sets recorded beside the study ----------------------------------------------------------------
 
 
-def is_in_third(question: int, cell: tuple[int, ...]) -> bool:
-    """Whether a cell is in the balanced third of its question.
+def is_in_third(question: Any, cell: tuple[Any, ...]) -> Any:
+    """Whether a cell is in the balanced third of its question; numbers, or arrays of them.
 
     Args:
         question: place of the question in the file, from 0.
@@ -441,12 +409,6 @@ def blank_sets() -> list[dict[str, Any]]:
     return files.read_checked(BlankFile, paths.data_dir() / BLANK_FILE)["sets"]
 
 
-def _plain() -> "PlainFile":
-    from katayori.data.discrim_eval_schema import PlainFile
-
-    return files.read_as(PlainFile, paths.data_dir() / PLAIN_FILE)
-
-
 def _blank_cells(
     note: Mapping[str, Any], question: Any
 ) -> Iterator[tuple[tuple[int, ...], dict[str, Any]]]:
@@ -455,7 +417,8 @@ def _blank_cells(
     cells = itertools.product(*(range(len(levels)) for levels in levels_of))
     for cell, levels in zip(cells, itertools.product(*levels_of), strict=True):
         by_size = dict(zip(_LEVELS, levels, strict=True))
-        text = fill_blank(question.template, note["phrase"].format(**by_size))
+        person = f"person ({note['phrase'].format(**by_size)})"
+        text = _filled(question.template, person, dict(zip(_THEY, _THEY, strict=True)), plural=True)
         cell_id = "-".join(str(place + 1) for place in cell)
         item = {"item_id": f"de2-{note['id']}-q{question.id}-{cell_id}", "filled_template": text}
         item |= {"question": text, "decision_question_id": question.id}
@@ -527,11 +490,13 @@ def load_third() -> "pd.DataFrame":
         >>> third["race"].value_counts().unique().tolist()  # each race as often as every other
         [630]
     """
+    import numpy as np
+
     study = load_study()
-    study["question"] = study["filled_template"]
-    cells = list(itertools.product(*(range(len(levels)) for levels in ATTRIBUTES.values())))
-    kept = [is_in_third(n // len(cells), cells[n % len(cells)]) for n in range(len(study))]
-    return study[kept].reset_index(drop=True)
+    n = np.arange(len(study))
+    kept = is_in_third(n // 135, (n % 135 // 15, n % 15 // 5, n % 5))
+    third = study.assign(question=study["filled_template"])
+    return third[kept].reset_index(drop=True)
 
 
 def load_twenty() -> "pd.DataFrame":
@@ -545,8 +510,8 @@ def load_twenty() -> "pd.DataFrame":
         (2700, 'q101-020-male-white')
     """
     study = load_study()
-    study["question"] = study["filled_template"]
-    return study[study["decision_question_id"].isin(twenty_questions())].reset_index(drop=True)
+    twenty = study.assign(question=study["filled_template"])
+    return twenty[twenty["decision_question_id"].isin(twenty_questions())].reset_index(drop=True)
 
 
 def load_plain() -> "pd.DataFrame":
@@ -559,26 +524,22 @@ def load_plain() -> "pd.DataFrame":
         >>> load_third()["question"].iloc[0].split(". ")[1][:18]
         'He has put aside a'
     """
-    templates = _plain_templates()
-    out = load_third()
-    out["item_id"] = "de2-plain-" + out["item_id"]
-    attributes = zip(out["age"], out["gender"], out["race"], strict=True)
-    out["filled_template"] = [
-        fill_plain(templates[number], age, gender, race)
-        for number, (age, gender, race) in zip(out["decision_question_id"], attributes, strict=True)
-    ]
-    return out.assign(question=out["filled_template"])
+    from katayori.data.discrim_eval_schema import PlainFile
 
-
-def _plain_templates() -> dict[int, str]:
-    """The study templates by question id, with the parts changed that the rule cannot turn."""
-    questions = load_questions()
-    out: dict[int, str] = dict(zip(questions["id"], questions["template"], strict=True))
-    for number, (old, new) in _plain().changes.items():
-        if old not in out[number]:
+    plain = files.read_as(PlainFile, paths.data_dir() / PLAIN_FILE)
+    templates = load_questions().set_index("id")["template"]
+    for number, (old, new) in plain.changes.items():  # what the rule cannot turn
+        if old not in templates[number]:
             raise KatayoriError(f"plain.yaml: question {number} does not say {old!r}")
-        out[number] = out[number].replace(old, new)
-    return out
+        templates[number] = templates[number].replace(old, new)
+    out = load_third()
+    people = zip(out["age"], out["gender"], out["race"], strict=True)
+    texts = [
+        _filled(template, _person(*person), plain.words, plural=False)
+        for template, person in zip(out["decision_question_id"].map(templates), people, strict=True)
+    ]
+    item_ids = "de2-plain-" + out["item_id"]
+    return out.assign(item_id=item_ids, filled_template=texts, question=texts)
 
 
 DATASETS: Sets = {

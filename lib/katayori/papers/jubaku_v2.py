@@ -415,22 +415,13 @@ def group_words(path: str | Path = "") -> dict[str, dict[str, str]]:
         >>> sorted(group_words())
         ['the full name of the group', 'the word of the group']
     """
-    checklists = {
-        str(case["id"]): case["checklist"]
-        for case in _document(path)[1]["cases"]
-        if isinstance(case, dict) and isinstance(case.get("checklist"), dict)
-    }
-    names = {
-        case_id: str(checklist["group"])
-        for case_id, checklist in checklists.items()
-        if checklist.get("group")
-    }
-    if not names:
-        return {}
-    words = {
-        case_id: str(checklists[case_id].get("shared") or name) for case_id, name in names.items()
-    }
-    return {GROUP_WORD: words, GROUP_NAME: names}
+    names, words = {}, {}
+    for case in _document(path)[1]["cases"]:
+        checklist = case.get("checklist") if isinstance(case, dict) else None
+        if isinstance(checklist, dict) and checklist.get("group"):
+            names[str(case["id"])] = str(checklist["group"])
+            words[str(case["id"])] = str(checklist.get("shared") or checklist["group"])
+    return {GROUP_WORD: words, GROUP_NAME: names} if names else {}
 
 
 # -- simulated respondents -------------------------------------------------------------------------

@@ -335,35 +335,16 @@ def load_study2_same() -> "pd.DataFrame":
     import pandas as pd
 
     pairs = load_study_judge()
-    answers = _answers(pairs)
-    firsts: Any = pairs.drop_duplicates("question_id").to_dict("records")
-    rows = [_same(row, answers[row["question_id"]][n % 3]) for n, row in enumerate(firsts)]
+    rows = []
+    for n, (question, own) in enumerate(pairs.groupby("question_id", sort=False)):
+        first, second, *_ = own.to_dict("records")
+        chosen, side = ((first, "1"), (first, "2"), (second, "2"))[n % 3]
+        name = str(question).replace("lj2-", "lj2-same-")
+        row = first | {"item_id": name, "pair_id": name, "order": "12", "truth": "tie"}
+        for kind in ("answer", "system", "quality"):
+            row[f"{kind}_1"] = row[f"{kind}_2"] = chosen[f"{kind}_{side}"]
+        rows.append(row | {"answer_a": row["answer_1"], "answer_b": row["answer_1"]})
     return pd.DataFrame(rows)
-
-
-def _same(row: _Row, chosen: _Row) -> _Row:
-    """The row of a question with one of its answers in both places."""
-    name = row["question_id"].replace("lj2-", "lj2-same-")
-    same = {"item_id": name, "pair_id": name, "order": "12", "truth": "tie"}
-    for side in "12":
-        same |= {f"answer_{side}": chosen["text"], f"system_{side}": chosen["system"]}
-        same |= {f"quality_{side}": chosen["quality"]}
-    return row | same | {"answer_a": chosen["text"], "answer_b": chosen["text"]}
-
-
-def _answers(pairs: "pd.DataFrame") -> dict[str, list[_Row]]:
-    """The three answers of each question: system, text and quality."""
-    out: dict[str, dict[str, _Row]] = {}
-    for row in pairs.to_dict("records"):
-        held = out.setdefault(row["question_id"], {})
-        for side in "12":
-            system = row[f"system_{side}"]
-            held[system] = {
-                "system": system,
-                "text": row[f"answer_{side}"],
-                "quality": row[f"quality_{side}"],
-            }
-    return {question: list(held.values()) for question, held in out.items()}
 
 
 #: Data sets of the second edition by name.
@@ -393,14 +374,16 @@ def pandalm_by_id() -> "pd.DataFrame":
 
 # -- tasks of each kind, as the paper shows them ---------------------------------------------------
 
-#: What the paper's three sample tasks are, and a text that a task of that form holds.
+#: Forms of the paper's three sample tasks, the next best below it: status, what it is, and a text
+#: that a task of that form holds.
 SAMPLES = {
-    "writing": ("a reply to a mail of condolence, of about 300 characters", "お悔やみ"),
-    "proofreading": ("to point out what can be improved", "改善"),
-    "summarization": ("instructions, conditions and a text", "#条件"),
+    "writing": [
+        ("ok", "a reply to a mail of condolence, of about 300 characters", "お悔やみ"),
+        ("near", "a reply to a mail", "返信してください"),
+    ],
+    "proofreading": [("ok", "to point out what can be improved", "改善")],
+    "summarization": [("ok", "instructions, conditions and a text", "#条件")],
 }
-#: A form that comes near where the paper's own is not there.
-NEAR = {"writing": ("a reply to a mail", "返信してください")}
 
 
 def sample_tasks(comparisons: "pd.DataFrame") -> list[dict[str, str]]:
@@ -420,31 +403,20 @@ def sample_tasks(comparisons: "pd.DataFrame") -> list[dict[str, str]]:
         >>> [(row["task"], row["status"]) for row in sample_tasks(load_study_judge())]
         [('writing', 'near'), ('proofreading', 'ok'), ('summarization', 'ok')]
     """
-    tasks = comparisons.drop_duplicates("question_id")
+    tasks = comparisons.drop_duplicates("question_id").astype(str)
+    shown = ["question_id", "question", "reference"]
     rows = []
-    for kind, (wanted, mark) in SAMPLES.items():
-        forms = [("ok", wanted, mark), ("near", "any", "")]
-        if kind in NEAR:
-            forms.insert(1, ("near", *NEAR[kind]))
-        sample = _first_of(tasks[tasks["task"] == kind], forms)
-        rows.append({"task": kind, "wanted": wanted, **sample})
+    for kind, forms in SAMPLES.items():
+        row = {"task": kind, "wanted": forms[0][1], "form": "none", "status": "missing"}
+        row |= dict.fromkeys(shown, "")
+        of_kind = tasks[tasks["task"] == kind]
+        for status, form, text in [("near", "any", ""), *reversed(forms)]:
+            there = of_kind[of_kind["question"].str.contains(text, regex=False)]
+            if len(there):
+                texts = zip(shown, there[shown].iloc[0], strict=True)
+                row |= {"form": form, "status": status, **dict(texts)}
+        rows.append(row)
     return rows
-
-
-def _first_of(tasks: "pd.DataFrame", forms: list[tuple[str, str, str]]) -> dict[str, str]:
-    """The first task of the first form (status, form, text that it holds) that is there."""
-    for status, form, text in forms:
-        of_form = tasks[tasks["question"].str.contains(text, regex=False)]
-        if len(of_form):
-            task = of_form.iloc[0]
-            return {
-                "form": form,
-                "status": status,
-                "question_id": str(task["question_id"]),
-                "question": str(task["question"]),
-                "reference": str(task["reference"]),
-            }
-    return {"form": "none", "status": "missing", "question_id": "", "question": "", "reference": ""}
 
 
 # -- what a judge wrote for itself -----------------------------------------------------------------
