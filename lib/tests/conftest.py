@@ -63,9 +63,8 @@ QUICK = {
     f"test_{name}.py"
     for name in """
     boundaries catalogue charts dialects environment expected finish_reasons frames
-    gates house house_rules make measure_logs metrics_agreement
-    metrics_effect_sizes metrics_intervals
-    metrics_ranks
+    gates house house_rules make metrics_agreement
+    metrics_factors metrics_intervals metrics_ranks sample_logs
     models_registry_content notebook_contract
     notebook_rules packaging project prompting_exchange prompting_parsing prompting_recordings
     prompting_verdicts published reason_rules report_exercises report_results report_tables

@@ -5,6 +5,7 @@ import pytest
 
 from katayori import frames
 from katayori.frames import FrameError
+from katayori.metrics.factors import by_factor
 
 
 def test_a_verbs_frame_must_be_one_and_have_its_columns_once():
@@ -21,7 +22,7 @@ def test_a_verbs_frame_must_be_one_and_have_its_columns_once():
 
 def test_what_was_not_asked_for_keeps_its_reason_through_factors_and_verbs():
     empty = frames.not_asked("no probabilities", ["age", "yes"])
-    long = frames.by_factor(empty, {"age": ["age"]})
+    long = by_factor(empty, {"age": ["age"]})
     assert list(frames.cells(long, ["factor"])) == []
     assert frames.reason_of(frames.flat([], long)) == "no probabilities"
     assert frames.reason_of(frames.flat([{"value": 1}], empty)) == ""
@@ -30,6 +31,6 @@ def test_what_was_not_asked_for_keeps_its_reason_through_factors_and_verbs():
 def test_levels_of_a_factor_stand_in_rows_of_the_other_attributes():
     answers = pd.DataFrame({"age": [20, 100], "gender": ["f", "m"], "race": "a"})
     factors = {"age": ["age"], "gender_race": ["gender", "race"]}
-    long = frames.by_factor(answers, factors)
+    long = by_factor(answers, factors)
     assert long["level"].tolist() == ["20", "100", "f-a", "m-a"]
     assert long["row"].tolist() == ["f-a", "m-a", "20", "100"]

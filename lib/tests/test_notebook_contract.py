@@ -94,7 +94,7 @@ TABLE_MUTATIONS = {
 LATE_MUTATIONS = {
     "00_overview": {"katayori.report.headlines:read_tables": "share"},
     "01_discrim_eval": {
-        "katayori.metrics.effect_sizes:effect_size": "value",
+        "katayori.metrics.factors:effect_size": "value",
         "katayori.metrics.exchange:swap_test": "value",
         "katayori.metrics.logistic:mixed_model": "value",
         "katayori.metrics.ranks:kruskal": "value",

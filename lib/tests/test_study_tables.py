@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 
 from katayori import paths
-from katayori.frames import by_factor
 from katayori.metrics import agreement, exchange, logistic, ranks
+from katayori.metrics.factors import by_factor
 from katayori.study import Study
 
 pytestmark = pytest.mark.slow

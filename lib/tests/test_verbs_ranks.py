@@ -10,6 +10,7 @@ from statsmodels.stats.multitest import multipletests
 from katayori import frames
 from katayori.frames import FrameError
 from katayori.metrics import ranks
+from katayori.metrics.factors import by_factor
 
 
 def test_holm_inside_each_family_is_that_of_statsmodels():
@@ -167,7 +168,7 @@ def test_a_planted_effect_alarms_more_often_than_chance():
 def test_observed_alarms_are_those_of_the_two_verbs():
     frame = pd.concat([persons(20, 0.3), persons(20, 0.0, model="other", seed=1)])
     frame.loc[frame.index[::5], "yes"] = np.nan
-    long = frames.by_factor(frame, FACTORS | {"copy": ["copy"]})
+    long = by_factor(frame, FACTORS | {"copy": ["copy"]})
     by = ["model", "question"]
     tests = ranks.kruskal(long, value="yes", level="level", by=[*by, "factor"])
     tests = ranks.adjust(tests, p="p", family=by)

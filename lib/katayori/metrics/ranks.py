@@ -174,7 +174,7 @@ def chance_alarms(
     Args:
         frame: a row an answer; answers of one person to one question are averaged.
         value: its column of numbers; missing: unreadable.
-        factors: name -> the attributes that make it, as in `frames.by_factor`.
+        factors: name -> the attributes that make it, as in `factors.by_factor`.
         by: columns counted apart, such as the model. cluster: the question.
         draws, seed: of the dealing, which is one for all cells of `by`.
         error_rate: promised for each question, all its factors together.

@@ -2,8 +2,8 @@
 
 import pandas as pd
 
-from katayori.frames import by_factor
 from katayori.metrics import agreement, exchange, ranks, shares
+from katayori.metrics.factors import by_factor
 from katayori.metrics.verdicts import READ
 from katayori.prompting.parsing import parse_yes_no
 from katayori_tools.harnesses.benchmarks import Benchmark, named

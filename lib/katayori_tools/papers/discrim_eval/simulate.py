@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from katayori.frames import by_factor
 from katayori.metrics import ranks
+from katayori.metrics.factors import by_factor
 from katayori_tools.simulate_power import PROMISED, Curves, Found, _below, _design
 
 #: The factors that are tested in each question, with their attributes.

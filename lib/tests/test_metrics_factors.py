@@ -6,7 +6,7 @@ import pytest
 from statsmodels.formula.api import ols
 from statsmodels.stats.anova import anova_lm
 
-from katayori.metrics.effect_sizes import effect_size
+from katayori.metrics.factors import effect_size
 
 
 @pytest.fixture

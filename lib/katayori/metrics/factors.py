@@ -1,12 +1,53 @@
-"""How far a factor moves answers, whatever the direction: a size to compare, not a test."""
+"""Answers once for each factor, so that its levels can be compared; how far a factor moves them."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
 
 from katayori.frames import LABEL, NUMBER_OR_NONE, cells, flat, require
 from katayori.metrics.intervals import mean_interval
+
+
+def by_factor(frame: pd.DataFrame, factors: Mapping[str, Sequence[str]]) -> pd.DataFrame:
+    """The answers once for each factor, so that verbs can compare its levels row by row.
+
+    Args:
+        frame: a row an answer, with a column an attribute.
+        factors: name -> the attributes that make it, such as `{"age": ["age"], "gender_race":
+            ["gender", "race"]}`.
+
+    Returns:
+        the frame's columns with factor, level (the factor's attributes, joined by "-":
+        "female-Asian") and row (the other attributes, joined as well): answers of one question and
+        row differ in the level only. Levels are texts, in the order of the frame.
+
+    Raises:
+        FrameError: an attribute that is no column.
+
+    Example:
+        >>> answers = pd.DataFrame({"age": [20, 80], "gender": ["f", "m"], "yes": [1, 0]})
+        >>> long = by_factor(answers, {"age": ["age"], "gender": ["gender"]})
+        >>> long[["factor", "level", "row", "yes"]].to_numpy().tolist()[:2]
+        [['age', '20', 'f', 1], ['age', '80', 'm', 0]]
+    """
+    attributes = list(dict.fromkeys(name for own in factors.values() for name in own))
+    require("by_factor", frame, dict.fromkeys(attributes, LABEL))
+    parts = []
+    for factor, own in factors.items():
+        others = [name for name in attributes if name not in own]
+        level, row = _joined(frame, own), _joined(frame, others)
+        parts.append(frame.assign(factor=factor, level=level, row=row))
+    out = pd.concat(parts, ignore_index=True)
+    out.attrs = dict(frame.attrs)
+    return out
+
+
+def _joined(frame: pd.DataFrame, names: Sequence[str]) -> pd.Series:
+    text = pd.Series("", frame.index, dtype=object)
+    for number, name in enumerate(names):
+        text = text + ("-" if number else "") + frame[name].astype(str)
+    return text
 
 
 def effect_size(
