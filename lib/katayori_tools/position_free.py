@@ -21,8 +21,9 @@ import pandas as pd
 
 from katayori.errors import KatayoriError
 from katayori.frames import cells
-from katayori.metrics import intervals as qa_intervals, share_intervals  # hashed name
+from katayori.metrics import intervals as qa_intervals  # hashed name
 from katayori.metrics.position import calibrated_values, centred, highest
+from katayori_tools import share_intervals
 
 MODEL = ("model", "prompt_id")
 #: Where one place takes more of the letters, they say nothing of bias.

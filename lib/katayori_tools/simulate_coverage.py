@@ -17,10 +17,10 @@ import numpy as np
 import pandas as pd
 from scipy.special import expit, logit
 
-from katayori.metrics import agreement, intervals, share_intervals
+from katayori.metrics import agreement, intervals
 
 # The hash of the stored draws holds the name `repeats`.
-from katayori_tools import simulate_alpha as repeats
+from katayori_tools import share_intervals, simulate_alpha as repeats
 from katayori_tools.papers import collected
 from katayori_tools.simulate_factor import base_chances
 from katayori_tools.simulate_hash import digest

@@ -4,9 +4,11 @@ import numpy as np
 import pytest
 from scipy.stats import beta, t, ttest_1samp
 
-from katayori.metrics import intervals, share_intervals
+from katayori.metrics import intervals
 from katayori.metrics.intervals import detectable_effect, mean_interval, probability_interval
-from katayori.metrics.share_intervals import ratio_interval, share_interval
+from katayori.metrics.share_intervals import share_interval
+from katayori_tools import share_intervals
+from katayori_tools.share_intervals import ratio_interval
 
 
 def test_no_hits_at_all_are_worth_as_many_answers_as_clusters():

@@ -6,8 +6,8 @@ import pytest
 from statsmodels.stats.proportion import proportion_confint
 
 from katayori import paths
-from katayori.metrics import agreement, intervals, judges, share_intervals
-from katayori_tools import simulate_alpha, simulate_coverage as simulate
+from katayori.metrics import agreement, intervals, judges
+from katayori_tools import share_intervals, simulate_alpha, simulate_coverage as simulate
 
 pytestmark = pytest.mark.slow_all  # simulations of levels, or of what is recorded
 

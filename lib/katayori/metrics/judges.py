@@ -447,7 +447,7 @@ def mean_gain(gained: np.ndarray, labels: np.ndarray) -> dict[str, Any]:
     """The mean over annotators of (hits gained / labels), with its interval and test.
 
     The contribution of a cluster is, for each annotator, (gained - share x labels) over the mean
-    number of labels: their spread is that of the gain (linearised, as `ratio_interval`).
+    number of labels: their spread is that of the gain (`intervals.contributions`).
 
     Args:
         gained: hits of one judge less those of another (shape: clusters x annotators).

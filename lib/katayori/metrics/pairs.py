@@ -10,8 +10,8 @@ from statsmodels.stats.proportion import confint_proportions_2indep, proportion_
 
 from katayori.errors import KatayoriError
 from katayori.frames import flat
+from katayori.metrics.intervals import contributions, mean_interval
 from katayori.metrics.judges import question_swap_test
-from katayori.metrics.share_intervals import ratio_interval
 
 MORE = ("only_first", "only_second", "p", "chi2", "p_chi2", "p_yates", "p_cluster")
 
@@ -133,7 +133,8 @@ def _independent(frame: pd.DataFrame) -> dict[str, Any]:
 
 def _clustered(gain: pd.Series, cluster: pd.Series) -> dict[str, Any]:
     sums = gain.groupby(cluster, sort=False).agg(["sum", "size"])
-    found = ratio_interval(sums["sum"].tolist(), sums["size"].tolist())
+    ratio = (sums["sum"].to_numpy(float), sums["size"].to_numpy(float))
+    found = mean_interval(contributions(ratio).tolist())
     row = {name: found[name] for name in ("ci_low", "ci_high", "status")}
     return row | {"p_cluster": question_swap_test(sums["sum"].tolist())}
 
