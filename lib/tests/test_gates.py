@@ -59,7 +59,7 @@ def long(columns: int) -> str:
 
 @pytest.mark.parametrize("name", ANYWHERE)
 @pytest.mark.parametrize(
-    ("rule", "made", "most"), [("C901", tangled, 10), ("PLR0913", many, 8), ("E501", long, 100)]
+    ("rule", "made", "most"), [("C901", tangled, 10), ("PLR0913", many, 7), ("E501", long, 100)]
 )
 def test_one_more_than_allowed_is_seen_in_any_new_file(name, rule, made, most):
     assert rule not in breaks(name, made(most))
@@ -89,11 +89,11 @@ def excepted() -> dict[str, list[str]]:
 
 
 def test_whoever_is_excepted_needs_it():
-    """A mended file leaves the list; nobody is excepted from complexity or arguments."""
+    """A mended file leaves the list; nobody is excepted from complexity."""
     unexcepted = ("--config", "lint.per-file-ignores = {}", "--output-format", "json")
     rows = json.loads(ruff("check", *unexcepted, "lib").stdout)
     broken = {(row["code"], Path(row["filename"])) for row in rows}
-    assert {code for code, _ in broken} == {"E501", "F811"}
+    assert {code for code, _ in broken} == {"E501", "F811", "PLR0913"}
     for pattern, rules in excepted().items():
         files = list((paths.root() / "lib").glob(pattern))
         for rule in rules:

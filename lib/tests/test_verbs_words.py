@@ -16,8 +16,8 @@ BIAS = {"value": "lean", "between": ("polarity", "negative", "non_negative"), "u
 BOTH = BIAS | {"over": "mention", "cluster": "template"}
 
 
-def leans(seed, *, bias=0.0, mention=0.0, reads=1.0, templates=40, pairs=3, words=1.5, noise=0.3):
-    """Leans in nats of persons whose words have priors of their own (SD `words`).
+def leans(seed, *, bias=0.0, mention=0.0, reads=1.0, templates=40, pairs=3):
+    """Leans in nats of persons whose words have priors of their own (SD 1.5).
 
     A lean rises by `bias` under the negative question and falls by it under the other, and likewise
     by `mention` where the target is named first; a clear passage moves it by `reads`.
@@ -25,7 +25,7 @@ def leans(seed, *, bias=0.0, mention=0.0, reads=1.0, templates=40, pairs=3, word
     rng = np.random.default_rng(seed)
     rows = []
     for template, pair in itertools.product(range(templates), range(pairs)):
-        prior = rng.normal(0, words)
+        prior = rng.normal(0, 1.5)
         own = bias + rng.normal(0, 0.2)
         for polarity, first, told in itertools.product(
             ("negative", "non_negative"), MENTIONS, ("nobody", "target", "other")
@@ -36,7 +36,7 @@ def leans(seed, *, bias=0.0, mention=0.0, reads=1.0, templates=40, pairs=3, word
             lean = prior + asked * (own + mention * named) + reads * sentence
             row = {"template": f"t{template}", "pair": f"t{template}-{pair}", "told": told}
             row |= {"polarity": polarity, "mention": first}
-            rows.append(row | {"lean": lean + rng.normal(0, noise)})
+            rows.append(row | {"lean": lean + rng.normal(0, 0.3)})
     return pd.DataFrame(rows)
 
 
