@@ -248,7 +248,7 @@ def _marks(frame: pd.DataFrame, chart: Chart) -> pd.DataFrame:
     if chart.kind != "scatter":
         is_number = chart.kind == "lines" and pd.api.types.is_numeric_dtype(frame[chart.x])
         marks["at"] = frame[chart.x].astype(float) if is_number else pd.factorize(marks["x"])[0]
-    _look_at(chart, marks)
+    _check(chart, marks)
     return marks.assign(lane=_lanes(marks) if chart.kind == "dots" else 0.0)
 
 
@@ -260,7 +260,7 @@ def _lanes(marks: pd.DataFrame) -> pd.Series:
     return (rows.rank("first") - 1 - middle) * 0.8 / rows.size().max()
 
 
-def _look_at(chart: Chart, marks: pd.DataFrame) -> None:
+def _check(chart: Chart, marks: pd.DataFrame) -> None:
     """FrameError where two marks lie in one place, or shares do not add to 1."""
     roles = ["panel", "row", "x", *([] if chart.kind == "grid" else ["series"])]
     twice = marks[marks.duplicated(roles)] if chart.kind != "scatter" else marks.head(0)

@@ -67,7 +67,7 @@ def nothing(text: str) -> Shown:
     return Shown(f"{NOTHING}{escape(text)}</p>", visible(text))
 
 
-class Column(NamedTuple):
+class _Column(NamedTuple):
     """A column as it is shown: its name, its cells, and whether they are numbers."""
 
     head: str
@@ -131,7 +131,7 @@ def _columns(
     names: Mapping[str, str],
     digits: int,
     scale: float,
-) -> list[Column]:
+) -> list[_Column]:
     """Columns under names for readers; two that are one in a table as one."""
     from katayori.frames import LABEL_OR_NONE, require  # imports pandas, which takes a while
     from katayori.report.names import human, listed
@@ -149,7 +149,7 @@ def _columns(
             texts = {name if one == low else one: own for one, own in texts.items()}
     are_numbers = {one: one not in frame or frame[one].dtype.kind in "iuf" for one in texts}
     return [
-        Column(names.get(one) or human(one), own, are_numbers[one]) for one, own in texts.items()
+        _Column(names.get(one) or human(one), own, are_numbers[one]) for one, own in texts.items()
     ]
 
 
@@ -196,7 +196,7 @@ def unwrap(value: Any) -> Any:
     return None if type(value).__name__ in ("NAType", "NaTType") else value
 
 
-def _markup(columns: Sequence[Column], caption: str | None) -> str:
+def _markup(columns: Sequence[_Column], caption: str | None) -> str:
     def row(tag: str, texts: Iterable[str]) -> str:
         cells = []
         for text, column in zip(texts, columns, strict=True):
@@ -215,7 +215,7 @@ def _markup(columns: Sequence[Column], caption: str | None) -> str:
     return f"<table>{title}<thead>{head}</thead><tbody>\n{body}\n</tbody></table>"
 
 
-def _lines(columns: Sequence[Column]) -> list[str]:
+def _lines(columns: Sequence[_Column]) -> list[str]:
     """A table as lines of plain text."""
     padded = []
     for head, cells, is_number in columns:
