@@ -10,7 +10,7 @@ from scipy import stats
 
 from katayori import frames
 from katayori.errors import KatayoriError
-from katayori.metrics import agreement, exchange, repeats, verdicts
+from katayori.metrics import agreement, exchange, paired, repeats, verdicts
 from katayori.metrics.intervals import mean_interval
 
 KEY = ["question", "age", "level"]
@@ -36,7 +36,7 @@ VERBS = {
     ),
     "level_gaps": lambda frame, **more: exchange.level_gaps(frame, **TESTED, row="age", **more),
     "largest_gap": lambda frame, **more: exchange.largest_gap(frame, **TESTED, **more),
-    "swap_test": lambda frame, **more: exchange.swap_test(
+    "swap_test": lambda frame, **more: paired.swap_test(
         frame, value="yes", group=("level", "f", "m"), **more
     ),
 }
@@ -232,7 +232,7 @@ def test_the_exchange_test_holds_its_level_and_finds_an_effect():
 def test_the_swap_test_is_that_of_scipy(seed):
     frame = answers(seed, questions=9, effect=0.3)
     means = frame.groupby(["question", "level"])["yes"].mean().unstack()
-    found = exchange.swap_test(frame, value="yes", group=("level", "f", "n")).iloc[0]
+    found = paired.swap_test(frame, value="yes", group=("level", "f", "n")).iloc[0]
     theirs = stats.permutation_test(
         (means["f"], means["n"]),
         lambda a, b: np.mean(a - b),
@@ -252,18 +252,18 @@ def test_clusters_without_a_difference_decide_nothing():
     frame = pd.DataFrame(itertools.product(range(50), "ab"), columns=["question", "level"])
     frame["yes"] = ((frame["question"] < 6) & (frame["level"] == "a")).astype(float)
     swapped = {"value": "yes", "group": ("level", "a", "b")}
-    found = exchange.swap_test(frame, **swapped).iloc[0]
+    found = paired.swap_test(frame, **swapped).iloc[0]
     assert (found["p"], found["smallest_p"], found["differ"]) == (0.03125, 0.03125, 6)
     assert found["clusters"] == 50 and found["status"] == "ok"
-    none = exchange.swap_test(frame.assign(yes=1.0), **swapped).iloc[0]
+    none = paired.swap_test(frame.assign(yes=1.0), **swapped).iloc[0]
     assert none["status"] == "no_difference" and np.isnan(none["p"]) and none["value"] == 0
     apart = frame[(frame["level"] == "a") == (frame["question"] % 2 == 0)]
-    lone = exchange.swap_test(apart, **swapped).iloc[0]
+    lone = paired.swap_test(apart, **swapped).iloc[0]
     assert lone["status"] == "no_valid_answer" and lone["clusters"] == 0 and lone["n"] == 50
-    few = exchange.swap_test(frame[frame["question"] < 4], **swapped).iloc[0]
+    few = paired.swap_test(frame[frame["question"] < 4], **swapped).iloc[0]
     assert few["status"] == "few_clusters" and few["p"] == 0.125 and np.isnan(few["ci_low"])
     with pytest.raises(KatayoriError, match="no 'c' in column 'level', which has 'a', 'b'"):
-        exchange.swap_test(frame, value="yes", group=("level", "a", "c"))
+        paired.swap_test(frame, value="yes", group=("level", "a", "c"))
 
 
 # -- gaps ------------------------------------------------------------------------------------------

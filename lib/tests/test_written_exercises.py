@@ -24,7 +24,7 @@ from statsmodels.stats.multitest import multipletests
 
 from katayori import paths
 from katayori.data.files import read_as
-from katayori.metrics import agreement, exchange, judges, ranks, shares
+from katayori.metrics import agreement, judges, paired, ranks, shares
 from katayori.metrics.variation import varies
 from katayori.report import exercises as report_exercises
 from katayori.report.exercises import (
@@ -615,7 +615,7 @@ def test_the_smallest_p_is_that_of_the_exchange_test():
     frame = pd.DataFrame({"template": np.repeat(range(50), 2), "prompt": ["a", "b"] * 50})
     frame["value"] = ((frame["template"] < 6) & (frame["prompt"] == "a")).astype(float)
     group = ("prompt", "a", "b")
-    p = exchange.swap_test(frame, value="value", group=group, cluster="template")["p"].item()
+    p = paired.swap_test(frame, value="value", group=group, cluster="template")["p"].item()
     assert FILE.notebooks[2][6].numbers == pytest.approx([p, ranks.holm([p, 0.5, 0.5, 1])[0]])
 
 
