@@ -2,11 +2,11 @@
 so only tests read them by a schema.
 """
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field
 
-from katayori.data.schema import Head, Schema, Text
+from katayori.data.schema import Head, Note, Schema, Text
 
 Pair = Annotated[list[Text], Field(min_length=2, max_length=2)]
 
@@ -89,3 +89,100 @@ class Controls(Head):
     among: Text
     unrelated: list[Pair]
     meaningless: list[Pair]
+
+
+# -- 05 --------------------------------------------------------------------------------------------
+
+
+class ExcludedWords(Schema):
+    """Words that no profile holds together, and why."""
+
+    words: dict[str, list[Text]]
+    reason: Text
+
+
+class Words(Schema):
+    """An attribute, the statistic it rests on, and its two groups of words."""
+
+    label: Text
+    source: Text
+    groups: dict[str, list[Text]]
+
+
+class Trait(Schema):
+    """A trait that means nothing."""
+
+    label: Text
+    form: Text
+    groups: dict[str, list[Text]]
+
+
+class Lexicons(Head):
+    """study/inter_jbbq_2/lexicons.yaml."""
+
+    attributes: dict[str, Words]
+    blanks: list[Trait]
+    exclusions: list[ExcludedWords]
+    review: list[Note]
+
+
+class Clause(Schema):
+    """A part of the sentence on a person."""
+
+    attributes: list[Text]
+    opening: Text = ""
+    inner: Text = ""
+    join: Text
+    end: Text
+    forms: dict[str, Text]
+
+
+class Passage(Schema):
+    """A passage in its parts, which are told in both orders."""
+
+    id: Text
+    label: Text
+    attributes: list[Text]
+    setting: Text
+    lead: Text
+    good: Text
+    bad: Text
+    good_fact: Text
+    bad_fact: Text
+    negative: Text
+    neutral: Text
+    stereotype: dict[str, Text]
+
+
+class Edit(Schema):
+    """A change of a passage's words that a proof-reader proposed, and what became of it."""
+
+    passage: Text
+    before: Text
+    after: Text
+    decision: Literal["refused", "next version"]
+    reason: Text
+
+
+class TopicWrittenAnew(Head):
+    """What was written anew of a topic of the second edition."""
+
+    topic: Text
+    profile: list[Clause] = Field(default_factory=list)
+    contexts: list[Passage] = Field(default_factory=list)
+    review: list[Note]
+
+
+class Topic(Head):
+    """A topic of the second edition."""
+
+    topic: Text
+    label: Text
+    persons: list[Text]
+    unknown: list[Text]
+    known: Text
+    profile: list[Clause]
+    contexts: list[Passage]
+    exclusions: list[ExcludedWords] = Field(default_factory=list)
+    review: list[Note]
+    proofreading: list[Edit] = Field(default_factory=list)

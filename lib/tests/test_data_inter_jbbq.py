@@ -25,7 +25,7 @@ from katayori.prompting.prompts import load_prompts
 from katayori.prompting.requests import build
 from katayori_tools.papers.inter_jbbq.proofread import check_edit, lexicon_words
 
-FOLDER = paths.data_dir() / inter_jbbq.FIRST_FOLDER
+FOLDER = paths.data_dir() / inter_jbbq.FOLDERS[1]
 COLUMNS = [*multiple_choice.COLUMNS, *OWN_COLUMNS]
 #: Changes only together with the version in the files, and then everything is recorded anew.
 STUDY_DIGEST = "0153d934249df094b8591165f7d1d5580f17140a8251f29cc839a39dd8472b14"
@@ -85,10 +85,7 @@ def even(counts):
 def test_the_study_set_is_frozen(study):
     """Recorded answers belong to these very items."""
     assert list(study.columns) == COLUMNS and len(study) == 5600 and study["item_id"].is_unique
-    assert (
-        digest(study, *multiple_choice.COLUMNS[1:]) == STUDY_DIGEST
-        and inter_jbbq.topics_version() == "katayori-inter-study v1"
-    )
+    assert digest(study, *multiple_choice.COLUMNS[1:]) == STUDY_DIGEST
 
 
 @pytest.mark.slow
@@ -537,9 +534,8 @@ def test_a_topic_is_added_by_one_file(example, tmp_path):
             rf"{first}さんは.+で通っており、{second}さんは.+で通っています。"
         )
         assert told.sum() == len(single) / 2
-    assert inter_jbbq.topics_version(tmp_path) == "my-topics v1" and "自転車" in lexicon_words(
-        tmp_path
-    )
+    _, version, _ = inter_jbbq.PAPER.read("study", {"topics": str(tmp_path), "preset": "mine"})
+    assert version == "my-topics v1" and "自転車" in lexicon_words(tmp_path)
 
 
 # --- a user's topic is balanced -------------------------------------------------------------------

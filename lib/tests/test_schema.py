@@ -101,9 +101,9 @@ KINDS: dict[str, Any] = {
     "data/study/inter_jbbq/lexicons.yaml": inter_jbbq.LexiconFile,
     "data/study/inter_jbbq/[!l]*.yaml": inter_jbbq.TopicFile,
     "data/study/inter_jbbq/lessons.yaml": inter_jbbq.TopicFile,
-    "data/study/inter_jbbq_2/lexicons.yaml": inter_jbbq.SecondLexicon,
-    "data/study/inter_jbbq_2/[!l]*.yaml": inter_jbbq.SecondTopic,
-    "data/study/inter_jbbq_3/*.yaml": inter_jbbq.ThirdTopic,
+    "data/study/inter_jbbq_2/lexicons.yaml": study_schemas.Lexicons,
+    "data/study/inter_jbbq_2/[!l]*.yaml": study_schemas.Topic,
+    "data/study/inter_jbbq_3/*.yaml": study_schemas.TopicWrittenAnew,
     "data/wordings/*/*/*.yaml": prompts_schema.PromptFile,
 }
 #: Words of pydantic and of Python that a user of a YAML file need not know.

@@ -53,9 +53,7 @@ def test_forty_passages_ten_a_topic(items):
     per_topic = items.groupby("topic")["template_id"].nunique()
     assert per_topic.to_dict() == dict.fromkeys(inter_jbbq.TOPICS, 10)
     assert (items.groupby("template_id")["focal_id"].nunique() == inter_jbbq.FAMILIES).all()
-    settings = [
-        context["setting"] for t in inter_jbbq.topics_of_second() for context in t["contexts"]
-    ]
+    settings = [context["setting"] for t in inter_jbbq.study_topics(2) for context in t["contexts"]]
     assert len(set(settings)) >= 39  # two passages begin in the same house
 
 
@@ -102,7 +100,7 @@ def test_the_answer_of_a_clear_context_is_told_and_stands_everywhere(items):
     assert set(Counter(clear["label"]).values()) == {480}
     facts = {
         (topic["topic"], context["id"]): context["bad_fact"]
-        for topic in inter_jbbq.topics_of_second()
+        for topic in inter_jbbq.study_topics(2)
         for context in topic["contexts"]
     }
     for row in clear.itertuples():
@@ -134,7 +132,7 @@ def test_order_of_mention_and_of_outcomes(items):
         assert re.findall("[AB]さん", row.question)[0] == persons[0]
     outcomes = {
         (topic["topic"], context["id"]): context
-        for topic in inter_jbbq.topics_of_second()
+        for topic in inter_jbbq.study_topics(2)
         for context in topic["contexts"]
     }
     for row in items.itertuples():
@@ -154,11 +152,11 @@ def test_no_doubles(items, quarter, blank):
 
 
 def test_the_set_is_the_same_again(items):
-    pd.testing.assert_frame_equal(items, inter_jbbq.balanced())
+    pd.testing.assert_frame_equal(items, get_paper("inter_jbbq").second_edition()["balanced"]())
 
 
 def test_no_profile_holds_an_excluded_combination(items):
-    exclusions = {topic["topic"]: topic["exclusions"] for topic in inter_jbbq.topics_of_second()}
+    exclusions = {topic["topic"]: topic["exclusions"] for topic in inter_jbbq.study_topics(2)}
     for row, who in product(items.drop_duplicates("item").itertuples(), "ab"):
         pairs = [pair.split("=") for pair in getattr(row, f"words_{who}").split("+")]
         words = dict(pairs)
@@ -224,27 +222,30 @@ def test_blank_persons_are_told_apart_by_nothing(blank):
     for factor in ("mention", "outcome", "polarity", "unknown"):
         assert len(set(Counter(blank[factor]).values())) == 1
     assert set(Counter(blank["order"]).values()) <= {52, 54}
-    for topic in inter_jbbq.topics_of_second():
+    for topic in inter_jbbq.study_topics(2):
         texts = blank.loc[blank["topic"] == topic["topic"], "context"]
         for name in {name for context in topic["contexts"] for name in context["attributes"]}:
             words = [w for group in topic["lexicon"][name]["groups"].values() for w in group]
             assert not texts.str.contains("|".join(words)).any(), name
 
 
-def test_wrong_names_are_said():
-    topic = inter_jbbq.topics_of_second()[0]
-    wrong = topic | {"exclusions": [{"words": {"gender": ["猫"]}, "reason": ""}]}
-    with pytest.raises(KatayoriError, match="gender has no word 猫"):
-        inter_jbbq._check_second("housing", wrong)
-    with pytest.raises(KatayoriError, match="no lexicon of shoes"):
-        inter_jbbq._check_second(
-            "housing", topic | {"contexts": [{"id": "x", "attributes": ["shoes"]}]}
-        )
+@pytest.mark.parametrize("edition", [2, 3])
+def test_every_name_is_one_of_the_lexicons(edition):
+    for topic in inter_jbbq.study_topics(edition):
+        lexicon = topic["lexicon"]
+        words = {
+            name: {word for group in entry["groups"].values() for word in group}
+            for name, entry in lexicon.items()
+        }
+        for context in topic["contexts"]:
+            assert set(context["attributes"]) <= set(lexicon), context["id"]
+        for exclusion in topic["exclusions"]:
+            assert all(set(some) <= words[name] for name, some in exclusion["words"].items())
 
 
 def test_the_files_say_what_they_are():
     for name in ("lexicons", *inter_jbbq.TOPICS):
-        document = read_yaml(paths.data_dir() / inter_jbbq.SECOND_FOLDER / f"{name}.yaml", "file")
+        document = read_yaml(paths.data_dir() / inter_jbbq.FOLDERS[2] / f"{name}.yaml", "file")
         assert document["reviewed"] is False and document["license"] == "MIT"
         assert document["version"] == 2 and document["notice"] and document["canary"]
 
@@ -252,7 +253,7 @@ def test_the_files_say_what_they_are():
 def test_every_edit_of_the_proof_reading_could_be_made_and_changes_no_profile():
     """What is proposed stands once in the passage and touches no word of a profile (IJ-10)."""
     decided = set()
-    for topic in inter_jbbq.topics_of_second():
+    for topic in inter_jbbq.study_topics(2):
         groups = [entry["groups"].values() for entry in topic["lexicon"].values()]
         words = {word for of_attribute in groups for group in of_attribute for word in group}
         words.update(topic["persons"])
@@ -283,7 +284,7 @@ def test_the_preset_decides_which_items_are_read():
 
 def test_topic_files_of_a_user_are_read_by_their_own_presets():
     room = get_paper("inter_jbbq")
-    folder = str(paths.data_dir() / inter_jbbq.FIRST_FOLDER)
+    folder = str(paths.data_dir() / inter_jbbq.FOLDERS[1])
     assert len(room.read("study", {"topics": folder})[0]) == 5600
     with pytest.raises(KatayoriError, match="preset"):
         room.read("study", {"topics": folder, "preset": "balanced"})

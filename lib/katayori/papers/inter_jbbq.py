@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from katayori import paths
 from katayori.data import multiple_choice
-from katayori.data.files import documents, read_checked, versions
+from katayori.data.files import documents, ours, read_checked, versions
 from katayori.errors import KatayoriError, UnavailableError, expect, within
 from katayori.papers.paper import ORDERS, Everything, OwnFile, Paper, Sets, by_category
 from katayori.prompting.parsing import Parsed, parse_option
@@ -38,9 +38,8 @@ from katayori.prompting.simulated import drawn_option, numbered_response
 if TYPE_CHECKING:
     import pandas as pd
 
-FIRST_FOLDER = "study/inter_jbbq"
-SECOND_FOLDER = "study/inter_jbbq_2"
-THIRD_FOLDER = "study/inter_jbbq_3"
+#: Edition -> the folder of data that holds its topics.
+FOLDERS = {1: "study/inter_jbbq", 2: "study/inter_jbbq_2", 3: "study/inter_jbbq_3"}
 LEXICONS = "lexicons.yaml"
 #: What topic files give unless the user asks for other counts: the first edition.
 PRESET = "published_counts"
@@ -126,20 +125,20 @@ class InterJbbq(Paper):
             )
         preset = own.get("preset", "") or self.recorded_as
         if preset == BALANCED and not topics:
-            return balanced(), versions(topics_of_second(), "second edition"), []
+            return _data_set("", 2), versions(study_topics(2), "second edition"), []
         if preset == STUDY and not topics:
-            return THIRD[STUDY](), study_version(), []
+            return _data_set("", 3), study_version(), []
         made = generate(topics, own.get("preset", "") or PRESET)
-        return made, topics_version(topics), []
+        return made, versions((topic for _, topic in read_topics(topics)), "user topics"), []
 
     def load_more(self, dataset: str, size: int | None) -> "pd.DataFrame":
         return published_quarter()
 
     def second_edition(self) -> Sets:
-        return SECOND
+        return {f"{BALANCED}{kind}": partial(_data_set, kind, 2) for kind in _MADE}
 
     def third_edition(self) -> Sets:
-        return THIRD
+        return {f"study3{kind}": partial(_data_set, kind, 3) for kind in _MADE}
 
     def later_sets(self) -> Sets:
         """With the paper's own construction, of which a quarter was asked."""
@@ -292,7 +291,7 @@ def _as_published(document: _Row, preset: str, seed: int, non_focal: str) -> lis
     for context in document["contexts"]:
         attributes = context["attributes"]
         families, left = _sizes(context).get(preset, (0, 0))
-        draw = _Draw(document, context, non_focal)
+        seen: set[str] = set()
         for rank in range(families):
             focal = attributes[turn % len(attributes)]
             # Which group stands as A alternates, and attributes start on different sides: odd
@@ -301,7 +300,8 @@ def _as_published(document: _Row, preset: str, seed: int, non_focal: str) -> lis
             turn += 1
             times[focal] += 1
             cell = {"rank": rank, "focal": focal, "side": side}
-            for item in _own_family(document, context, cell, draw, seed, left):
+            cell |= {"non_focal": non_focal, "left": left}
+            for item in _own_family(document, context, cell, seed, seen):
                 name = item["focal_id"], item["subset"]
                 order = OPTION_ORDERS[_number(seed, "order", *name) % len(OPTION_ORDERS)]
                 items.append(item | {"order": order, "mention": "a", "outcome": "", "bad": "b"})
@@ -322,19 +322,14 @@ def _as_balanced(document: _Row, preset: str, seed: int, non_focal: str) -> list
     passage = 0
     tally: Counter[tuple] = Counter()
     for context in document["contexts"]:
-        attributes = context["attributes"]
         families, left = _sizes(context).get(preset, (0, 0))
-        draw = _Draw(document, context, non_focal)
+        seen: set[str] = set()
         for rank in range(families):
-            cell = _cell(0, passage + rank // FAMILIES, rank % FAMILIES, document)
+            cell = _cell((document, context), (0, passage + rank // FAMILIES), rank % FAMILIES)
             # The outcomes are told as the file tells them.
-            cell |= {
-                "rank": rank,
-                "focal": attributes[cell["turn"] % len(attributes)],
-                "outcome": "",
-            }
+            cell |= {"rank": rank, "outcome": "", "non_focal": non_focal, "left": left}
             cell["side"] = _side(document, context, cell, tally)
-            family = [*_own_family(document, context, cell, draw, seed, left)]
+            family = [*_own_family(document, context, cell, seed, seen)]
             items += family
             left -= len(family)
         passage += math.ceil(families / FAMILIES)
@@ -342,24 +337,20 @@ def _as_balanced(document: _Row, preset: str, seed: int, non_focal: str) -> list
 
 
 def _own_family(
-    document: _Row, context: _Row, cell: _Row, draw: "_Draw", seed: int, left: int
+    document: _Row, context: _Row, cell: _Row, seed: int, seen: set[str]
 ) -> Iterator[_Row]:
     """A pair of profiles over every selection that holds the focal attribute, at most `left`."""
-    focal = cell["focal"]
+    focal, left = cell["focal"], cell["left"]
     name = f"{document['topic']}-{context['id']}-{cell['rank'] + 1:02d}"
-    people = draw.people(focal, cell["side"], (seed, name))
+    people = _own_people(document, context, cell, (seed, name), seen)
     chosen = [subset for subset in _subsets(context["attributes"]) if focal in subset]
     if left < len(chosen):
         chosen.sort(key=lambda subset: _number(seed, name, *subset))
-        chosen = chosen[:left]
     group = context.get("stereotype", {}).get(focal)
-    for subset in chosen:
-        yield _item(document, context, cell, people, subset) | {
-            "item": f"{name}-{'+'.join(subset)}",
-            "focal_id": name,
-            "stereotyped": _of_group(people, focal, group),
-            "non_focal": draw.non_focal,
-        }
+    shared = {"focal_id": name, "stereotyped": _of_group(people, focal, group)}
+    for subset in chosen[:left]:
+        item = _item(document, context, cell, people, subset)
+        yield item | shared | {"item": f"{name}-{item['subset']}"}
 
 
 def _subsets(names: Sequence[str]) -> list[tuple[str, ...]]:
@@ -368,47 +359,46 @@ def _subsets(names: Sequence[str]) -> list[tuple[str, ...]]:
     return [subset for size in sizes for subset in combinations(names, size)]
 
 
-class _Draw:
-    """Draws the people of a context's families, no combination twice."""
+def _own_people(document: _Row, context: _Row, cell: _Row, key: tuple, seen: set[str]) -> _People:
+    """Group and word of every attribute for A and for B.
 
-    def __init__(self, document: _Row, context: _Row, non_focal: str):
-        self.lexicon = document["lexicon"]
-        self.context = context
-        self.non_focal = non_focal
-        self.exclusions = [*document["exclusions"], *context.get("exclusions", [])]
-        self.seen: set[str] = set()
+    A combination that is excluded or seen is drawn again. What both persons share is drawn for
+    both.
+    """
+    focal, free = cell["focal"], cell["non_focal"] == "free"
 
-    def people(self, focal: str, side: int, key: tuple) -> _People:
-        """Group and word of every attribute for A and for B.
+    def drawn(attempt: int, name: str, who: str, what: str) -> int:
+        return _number(*key, attempt, name, who if free or name == focal else "both", what)
 
-        A combination that is excluded or seen is drawn again.
-        """
-        for attempt in range(_TRIES):
-            people = self._attempt(focal, side, (*key, attempt))
-            drawn = f"{focal} {people}"
-            if drawn not in self.seen and not _excluded(self.exclusions, people):
-                self.seen.add(drawn)
-                return people
-        raise KatayoriError(
-            f"context {self.context['id']}: no new family with focal attribute {focal}"
-            f" in {_TRIES} draws, after {len(self.seen)};"
-            " lower families or items, add words, or remove exclusions"
-        )
+    exclusions = [*document["exclusions"], *context.get("exclusions", [])]
+    for attempt in range(_TRIES):
+        number = partial(drawn, attempt)
+        people = _people(document["lexicon"], context["attributes"], cell, number)
+        told = f"{focal} {people}"
+        if told not in seen and not _excluded(exclusions, people):
+            seen.add(told)
+            return people
+    raise KatayoriError(
+        f"context {context['id']}: no new family with focal attribute {focal} in {_TRIES} draws,"
+        f" after {len(seen)}; lower families or items, add words, or remove exclusions"
+    )
 
-    def _attempt(self, focal: str, side: int, key: tuple) -> _People:
-        """One draw. In the focal attribute A and B are of different groups, A of that of `side`."""
-        people: _People = {who: {} for who in OTHER}
-        for name, who in product(self.context["attributes"], OTHER):
-            # Where both share a draw they have the same group and word.
-            drawn_for = who if name == focal or self.non_focal == "free" else "both"
-            if name == focal:
-                number = side + (who == "b")
-            else:
-                number = _number(*key, name, drawn_for, "group")
-            group, words = list(self.lexicon[name]["groups"].items())[number % 2]
-            place = _number(*key, name, drawn_for, "word") % len(words)
-            people[who][name] = (group, words[place])
-        return people
+
+def _people(
+    lexicon: _Row, attributes: Sequence[str], cell: _Row, drawn: Callable[[str, str, str], int]
+) -> _People:
+    """Group and word of every attribute for A and B.
+
+    In the focal attribute they are of different groups, A of that of the cell's `side`. Where
+    `drawn` (attribute, person, `group` or `word`) gives both one number they share group and word.
+    """
+    people: _People = {who: {} for who in OTHER}
+    for name, who in product(attributes, OTHER):
+        is_focal = name == cell["focal"]
+        number = cell["side"] + (who == "b") if is_focal else drawn(name, who, "group")
+        group, words = list(lexicon[name]["groups"].items())[number % 2]
+        people[who][name] = (group, words[drawn(name, who, "word") % len(words)])
+    return people
 
 
 def _excluded(exclusions: Sequence[_Row], people: _People) -> bool:
@@ -427,16 +417,6 @@ def _number(*key: object) -> int:
 # -- topic files -----------------------------------------------------------------------------------
 
 
-def topics_version(topics: str | Path = "") -> str:
-    """Name and version of the topic files, printed under every table computed from them.
-
-    Example:
-        >>> topics_version()
-        'katayori-inter-study v1'
-    """
-    return versions((document for _, document in read_topics(topics)), "user topics")
-
-
 def read_topics(topics: str | Path | Mapping[str, Any] = "") -> list[tuple[str, _Row]]:
     """File names and checked topics, each with the lexicons and exclusions that hold for it.
 
@@ -448,15 +428,17 @@ def read_topics(topics: str | Path | Mapping[str, Any] = "") -> list[tuple[str, 
         ['housing.yaml', 'lessons.yaml', 'manners.yaml', 'marriage.yaml', 'science.yaml']
     """
     from katayori.data.inter_jbbq_schema import LexiconFile, TopicFile
+    from katayori.data.schema import checked
 
-    ours = paths.data_dir() / FIRST_FOLDER
-    lexicons = ours / LEXICONS
+    of_first = paths.data_dir() / FOLDERS[1]
+    lexicons = of_first / LEXICONS
     files: list[tuple[str, Any]]
     if isinstance(topics, Mapping):
         place = str(topics.get("topic", "the topic"))
-        files = [(place, _checked(topics, place))]
+        checked(TopicFile, topics, place)
+        files = [(place, dict(topics))]
     else:
-        folder = Path(topics) if topics else ours
+        folder = Path(topics) if topics else of_first
         place = folder.name
         beside = (folder if folder.is_dir() else folder.parent) / LEXICONS
         lexicons = beside if beside.exists() else lexicons
@@ -468,15 +450,6 @@ def read_topics(topics: str | Path | Mapping[str, Any] = "") -> list[tuple[str, 
     if twice := [topic for topic, n in times.items() if n > 1]:
         raise KatayoriError(f"{place}: topic {twice[0]!r} is that of several files; rename one")
     return read
-
-
-def _checked(topic: Mapping[str, Any], where: str) -> _Row:
-    """A topic that stands in no file."""
-    from katayori.data.inter_jbbq_schema import TopicFile
-    from katayori.data.schema import checked
-
-    checked(TopicFile, topic, where)
-    return dict(topic)
 
 
 def _completed(file: str, document: _Row, shared: _Row | None = None) -> _Row:
@@ -580,30 +553,39 @@ def _check_profile(document: _Row, subset: Sequence[str]) -> None:
         raise KatayoriError(f"it must tell each of {', '.join(subset)} once, not {sentence!r}")
 
 
-# -- the second edition ----------------------------------------------------------------------------
+# -- the second and third edition ------------------------------------------------------------------
 
 
-def topics_of_second() -> list[_Row]:
-    """The topics of the second edition, each with the lexicons and exclusions that hold for it.
+def study_topics(edition: int) -> list[_Row]:
+    """The topics of the second or third edition, each with the lexicons and exclusions that hold
+    for it.
 
-    Raises KatayoriError for a file that is missing or a name that no lexicon has.
+    The third has some passages and sentences of its own, in the places of those of the second;
+    families, words and design are the same.
 
     Example:
-        >>> [topic["topic"] for topic in topics_of_second()]
+        >>> [topic["topic"] for topic in study_topics(3)]
         ['housing', 'marriage', 'manners', 'science']
     """
-    from katayori.data.inter_jbbq_schema import SecondLexicon, SecondTopic
-
-    folder = paths.data_dir() / SECOND_FOLDER
-    shared = read_checked(SecondLexicon, folder / LEXICONS, "lexicon file")
+    shared = ours(f"{FOLDERS[2]}/{LEXICONS}")
+    anew = _written_anew() if edition == 3 else {}
     found = []
     for name in TOPICS:
-        document = read_checked(SecondTopic, folder / f"{name}.yaml", "topic file")
-        exclusions = [*shared["exclusions"], *document.get("exclusions", [])]
-        added = {"lexicon": shared["attributes"], "exclusions": exclusions}
-        found.append(document | added | {"blanks": shared["blanks"]})
-        _check_second(name, found[-1])
+        topic = ours(f"{FOLDERS[2]}/{name}.yaml")
+        written = anew.get(name, {})
+        passages = {passage["id"]: passage for passage in written.get("contexts", [])}
+        contexts = [passages.get(context["id"], context) for context in topic["contexts"]]
+        told = {"profile": written.get("profile") or topic["profile"], "contexts": contexts}
+        exclusions = [*shared["exclusions"], *topic.get("exclusions", [])]
+        words = {"lexicon": shared["attributes"], "blanks": shared["blanks"]}
+        found.append(topic | told | words | {"exclusions": exclusions})
     return found
+
+
+def _written_anew() -> dict[str, _Row]:
+    """What the third edition has of its own, by topic."""
+    found = documents(paths.data_dir() / FOLDERS[3], "", "topic file")
+    return {file.stem: document for file, document in found}
 
 
 def study_version() -> str:
@@ -613,81 +595,56 @@ def study_version() -> str:
         >>> study_version()
         'katayori-inter-study v2, in part katayori-inter-study v3'
     """
-    anew = [written for topic in topics_of_second() if (written := _file_of_third(topic))]
-    kept = versions(topics_of_second(), "second edition")
-    return f"{kept}, in part {versions(anew, 'third edition')}"
+    kept = versions(study_topics(2), "second edition")
+    return f"{kept}, in part {versions(_written_anew().values(), 'third edition')}"
 
 
-def _check_second(name: str, topic: _Row) -> None:
-    """KatayoriError for an attribute or an excluded word that no lexicon has."""
-    known = {attribute: set(_words(entry)) for attribute, entry in topic["lexicon"].items()}
-    for context in topic["contexts"]:
-        if lost := set(context["attributes"]) - set(known):
-            raise KatayoriError(f"{name}.yaml context {context['id']}: no lexicon of {min(lost)}")
-    for exclusion in topic["exclusions"]:
-        for attribute, words in exclusion["words"].items():
-            if lost := set(words) - known.get(attribute, set()):
-                raise KatayoriError(f"{name}.yaml exclusions: {attribute} has no word {min(lost)}")
+def _data_set(kind: str, edition: int) -> "pd.DataFrame":
+    """A data set of the second or third edition, of a kind of `_MADE`.
+
+    A family of the third one of whose texts is new is new as a whole: its ids begin with `ij3-`.
+    All others keep ids, texts and recorded answers.
+    """
+    rows = _MADE[kind](study_topics(edition))
+    if edition == 3:
+        pairs = zip(rows, _MADE[kind](study_topics(2)), strict=True)
+        texts = ("context", "question")
+        new = {row["focal_id"] for row, old in pairs if any(row[t] != old[t] for t in texts)}
+        for row in rows:
+            if row["focal_id"] in new:
+                row |= {name: f"ij3{row[name][3:]}" for name in ("item_id", "item", "focal_id")}
+    return _framed(rows, [*OWN_COLUMNS, *DESIGN, *(ANSWERS if kind else ())])
 
 
-def balanced() -> "pd.DataFrame":
+def _balanced(topics: list[_Row]) -> list[_Row]:
     """Forty passages, six families each: 720 pairs of profiles in four ways, 2,880 rows.
 
     A family is one pair of profiles and three selections of its attributes, each with one attribute
     more than the one before. Over the 240 families 6 orders x 5 wordings x 2 mentions x 2 orders of
     outcomes x 2 roles come once each. Of the families of a passage no two have the same ambiguous
-    text.
-
-    Returns:
-        columns of a balanced preset of `generate`; outcome is `good` or `bad` (told first).
-
-    Example:
-        >>> balanced().groupby("item").size().unique()
-        array([4])
+    text. `outcome` is `good` or `bad` (told first).
     """
-    return _framed(_balanced(topics_of_second()), _COLUMNS_OF[BALANCED])
-
-
-def _balanced(topics: list[_Row]) -> list[_Row]:
     return [row for item in _all_items(topics) for row in _four(item)]
 
 
-def balanced_quarter() -> "pd.DataFrame":
+def _quarter(topics: list[_Row]) -> list[_Row]:
     """One family in four, whole, in the twelve ways a paired contrast of likelihoods needs.
 
     Each pair of profiles is told in both orders of mention: ambiguous, clear for A and clear for B,
-    each with both questions. Columns of `balanced` and `ANSWERS`; no option is listed in the
-    prompt. 60 families, 180 pairs of profiles, 2,160 rows.
-
-    Example:
-        >>> quarter = balanced_quarter()
-        >>> len(quarter), quarter["focal_id"].nunique()
-        (2160, 60)
+    each with both questions. No option is listed in the prompt. 60 families, 180 pairs of profiles,
+    2,160 rows.
     """
-    return _framed(_quarter(topics_of_second()), _COLUMNS_OF["balanced_quarter"])
-
-
-def _quarter(topics: list[_Row]) -> list[_Row]:
     chosen = (item for item in _all_items(topics) if _in_quarter(item))
     return [_answers(row) for item in chosen for row in _twelve(item)]
 
 
-def balanced_blank() -> "pd.DataFrame":
+def _blank(topics: list[_Row]) -> list[_Row]:
     """The ambiguous passages with persons told apart by a trait that means nothing.
 
-    40 passages x 2 sides of the trait x 2 orders of mention x 2 questions: 320 rows, columns as
-    `balanced_quarter`. `stereotyped` is the person of the trait's first group, an arbitrary one: a
-    bias score computed from it is what mere words do.
-
-    Example:
-        >>> blank = balanced_blank()
-        >>> len(blank), sorted(blank["context_condition"].unique())
-        (320, ['ambiguous'])
+    40 passages x 2 sides of the trait x 2 orders of mention x 2 questions: 320 rows. `stereotyped`
+    is the person of the trait's first group, an arbitrary one: a bias score computed from it is
+    what neutral words do.
     """
-    return _framed(_blank(topics_of_second()), _COLUMNS_OF["balanced_blank"])
-
-
-def _blank(topics: list[_Row]) -> list[_Row]:
     rows: list[_Row] = []
     for topic_number, topic in enumerate(topics):
         for place, context in enumerate(topic["contexts"]):
@@ -697,67 +654,11 @@ def _blank(topics: list[_Row]) -> list[_Row]:
     return rows
 
 
-# -- the third edition -----------------------------------------------------------------------------
-
-
-def topics_of_third() -> list[_Row]:
-    """The topics of the second edition with what was written anew in its place.
-
-    Families, words and design are those of the second edition. A family one of whose texts is new
-    is new as a whole: its ids begin with `ij3-`. All others keep ids, texts and recorded answers.
-
-    Example:
-        >>> [len(topic["contexts"]) for topic in topics_of_third()]
-        [10, 10, 10, 10]
-    """
-    return [topic | _anew(topic) for topic in topics_of_second()]
-
-
-def _file_of_third(topic: _Row) -> _Row:
-    """What is written anew of a topic, as its file has it; empty where there is none."""
-    from katayori.data.inter_jbbq_schema import ThirdTopic
-
-    file = paths.data_dir() / THIRD_FOLDER / f"{topic['topic']}.yaml"
-    return read_checked(ThirdTopic, file, "topic file") if file.exists() else {}
-
-
-def _anew(topic: _Row) -> _Row:
-    """The parts of a topic that are written anew."""
-    document = _file_of_third(topic)
-    if not document:
-        return {}
-    passages = {passage["id"]: passage for passage in document.get("contexts", [])}
-    contexts = [passages.get(context["id"], context) for context in topic["contexts"]]
-    return {"profile": document.get("profile") or topic["profile"], "contexts": contexts}
-
-
-def _third(rows_of: Callable[[list[_Row]], list[_Row]], own: Sequence[str]) -> "pd.DataFrame":
-    """A data set of the second edition made of the third's topics, new families under new ids."""
-    rows, before = rows_of(topics_of_third()), rows_of(topics_of_second())
-    texts = ("context", "question")
-    pairs = zip(rows, before, strict=True)
-    new = {row["focal_id"] for row, old in pairs if any(row[name] != old[name] for name in texts)}
-    for row in rows:
-        if row["focal_id"] in new:
-            row |= {name: f"ij3{row[name][3:]}" for name in ("item_id", "item", "focal_id")}
-    return _framed(rows, own)
-
-
-_COLUMNS_OF = {
-    BALANCED: [*OWN_COLUMNS, *DESIGN],
-    "balanced_quarter": [*OWN_COLUMNS, *DESIGN, *ANSWERS],
-    "balanced_blank": [*OWN_COLUMNS, *DESIGN, *ANSWERS],
-}
-#: Data sets of the second edition by name, and those of the third.
-SECOND: Sets = {
-    BALANCED: balanced,
-    "balanced_quarter": balanced_quarter,
-    "balanced_blank": balanced_blank,
-}
-THIRD: Sets = {
-    "study3": partial(_third, _balanced, _COLUMNS_OF[BALANCED]),
-    "study3_quarter": partial(_third, _quarter, _COLUMNS_OF["balanced_quarter"]),
-    "study3_blank": partial(_third, _blank, _COLUMNS_OF["balanced_blank"]),
+#: Ends of the names of the data sets of an edition -> their rows.
+_MADE: Mapping[str, Callable[[list[_Row]], list[_Row]]] = {
+    "": _balanced,
+    "_quarter": _quarter,
+    "_blank": _blank,
 }
 
 
@@ -771,19 +672,23 @@ def _all_items(topics: Sequence[_Row]) -> Iterator[_Row]:
         for place, context in enumerate(topic["contexts"]):
             seen: set[tuple[str, str]] = set()
             for number in range(FAMILIES):
-                cell = _cell(topic_number, place, number, topic)
-                attributes = context["attributes"]
-                cell["focal"] = attributes[cell["turn"] % len(attributes)]
+                cell = _cell((topic, context), (topic_number, place), number)
                 cell["side"] = _side(topic, context, cell, tally)
                 yield from _family(topic, context, cell, seen)
 
 
-def _cell(topic_number: int, place: int, number: int, topic: _Row) -> _Row:
+def _cell(told: tuple[_Row, _Row], passage: tuple[int, int], number: int) -> _Row:
     """The place of a family in the design: in the study each combination of factors comes once.
 
     Passages come in five blocks of two a topic. A block moves the wordings on by one; topic, block
     and place in the block say which of the eight ways to turn the mirrored factors is taken.
+
+    Args:
+        told: topic and context. passage: the number of the topic, and the place of the passage in
+            it. number: of the family.
     """
+    topic, context = told
+    topic_number, place = passage
     block = place // 2
     turned = (topic_number - block) % 4 + 4 * (place % 2)
     bits = [pattern[number] ^ (turned >> i & 1) for i, pattern in enumerate(_MIRRORED)]
@@ -795,18 +700,23 @@ def _cell(topic_number: int, place: int, number: int, topic: _Row) -> _Row:
         "outcome": ("good", "bad")[bits[1]],
         "bad": "ab"[bits[2]],
         "rank": number,
-        "turn": place + number,
+        "focal": context["attributes"][(place + number) % len(context["attributes"])],
         "passage": place + 10 * topic_number,
+        "non_focal": "same",
     }
 
 
 def _family(topic: _Row, context: _Row, cell: _Row, seen: set[tuple[str, str]]) -> Iterator[_Row]:
     """The three pairs of profiles of a family; none whose passage another family has."""
-    attributes = context["attributes"]
-    focal = cell["focal"]
+    attributes, focal = context["attributes"], cell["focal"]
     name = f"ij2-{topic['topic']}-{context['id']}-{cell['rank'] + 1}"
+
+    def drawn(attempt: int, attribute: str, who: str, what: str) -> int:
+        of_word = who if attribute == focal else "both"
+        return _number(name, attempt, attribute, what if what == "group" else of_word)
+
     for attempt in range(_TRIES):
-        people = _people(topic, attributes, focal, (name, attempt), cell["side"])
+        people = _people(topic["lexicon"], attributes, cell, partial(drawn, attempt))
         subsets = _chain(attributes, focal, cell, (name, attempt))
         items = [_item(topic, context, cell, people, subset) for subset in subsets]
         texts = {("all", _passage(item, cell["mention"])) for item in items}
@@ -821,8 +731,8 @@ def _family(topic: _Row, context: _Row, cell: _Row, seen: set[tuple[str, str]]) 
     seen |= texts
     stereotyped = _of_group(people, focal, context["stereotype"].get(focal))
     for item in items:
-        shared = {"focal_id": name, "stereotyped": stereotyped, "non_focal": "same"}
-        yield item | shared | {"item": f"{name}-{item['subset']}"}
+        named = {"focal_id": name, "item": f"{name}-{item['subset']}"}
+        yield item | named | {"stereotyped": stereotyped}
 
 
 def _in_quarter(cell: _Row) -> bool:
@@ -881,17 +791,6 @@ def _chain(attributes: list[str], focal: str, cell: _Row, key: tuple) -> list[tu
     least = (cell["rank"] + cell["passage"] // 2) % windows
     chosen = [{focal, *rest[: least + i]} for i in range(SUBSETS)]
     return [tuple(name for name in attributes if name in subset) for subset in chosen]
-
-
-def _people(topic: _Row, attributes: list[str], focal: str, key: tuple, side: int) -> _People:
-    """Group and word of every attribute for A and B, who differ in the focal one alone."""
-    people: _People = {who: {} for who in OTHER}
-    for name, person in product(attributes, people):
-        who = person if name == focal else "both"
-        number = side + (person == "b") if name == focal else _number(*key, name, "group")
-        group, words = list(topic["lexicon"][name]["groups"].items())[number % 2]
-        people[person][name] = (group, words[_number(*key, name, who) % len(words)])
-    return people
 
 
 def _item(topic: _Row, context: _Row, cell: _Row, people: _People, subset: tuple[str, ...]) -> _Row:
@@ -1010,28 +909,27 @@ def _row(item: _Row, clear: bool, question: str, mention: str = "", bad: str = "
     mention, bad = mention or item["mention"], bad or item["bad"]
     named, order = _named(item), item["order"]
     polarity = "non_negative" if question == "neutral" else "negative"
-    answer = _answer(clear, question, bad)
     sides = _sides(item["stereotyped"])
-    roles = {who: side and multiple_choice.role(side, polarity) for who, side in sides.items()}
+    words, persons = [named[who] for who in order], [sides[who] for who in order]
+    label = order.index(_answer(clear, question, bad))
+    row = item | multiple_choice.three_options(words, persons, polarity, label)
     _, context = item["told"]
     passage = _passage(item, mention)
     first, second = named[mention], named[OTHER[mention]]
     slots = {"x": first, "y": second, "a": first, "b": second}
     # A passage that tells nothing has no person of the bad fact, unless it is the item's own.
     kept_bad = bad if clear or bad == item["bad"] else ""
-    row = item | {"mention": mention, "bad": kept_bad, "unknown_position": order.index("u")}
-    row |= {
+    return row | {
+        "mention": mention,
+        "bad": kept_bad,
+        "unknown_position": order.index("u"),
         "item_id": f"{item['item']}-{'clear' if clear else 'ambiguous'}-{question}",
         "context": passage + _clear(item, mention, bad) if clear else passage,
         "question": _fill(context[question], slots),
         "polarity": polarity,
-        "label": order.index(answer),
-        "context_condition": (roles[answer] or "disambiguated") if clear else "ambiguous",
+        "order": order,
+        "context_condition": (row[f"role_{label}"] or "disambiguated") if clear else "ambiguous",
     }
-    for place, who in enumerate(order):
-        row |= {f"option_{place}": named[who], f"person_{place}": sides[who]}
-        row |= {f"role_{place}": roles[who]}
-    return row
 
 
 def _sides(stereotyped: str) -> dict[str, str]:
@@ -1069,7 +967,7 @@ def _blank_item(topic: _Row, context: _Row, place: tuple[int, int, int, str]) ->
     topic_number, number, side, mention = place
     kind = (number + topic_number) % len(topic["blanks"])
     trait = topic["blanks"][kind]
-    groups = list(trait["groups"].items())
+    label = trait["label"]
     # Which option order and wording comes is a count over passages, so that all come about equally.
     turn = 4 * (number + 10 * topic_number) + 2 * side + (mention == "b")
     cell = {
@@ -1079,26 +977,26 @@ def _blank_item(topic: _Row, context: _Row, place: tuple[int, int, int, str]) ->
         "outcome": ("good", "bad")[(number + side + (mention == "b")) % 2],
         "bad": "",
         "rank": 0,
+        "focal": label,
+        "side": side,
         "non_focal": "same",
     }
-    name = f"ij2-blank-{topic['topic']}-{context['id']}-{side}{mention}"
-    people: _People = {}
-    for who in "ab":
-        group, words = groups[(side + (who == "b")) % 2]
-        drawn = _number(topic["topic"], context["id"], side, who)  # the same in both mentions
-        people[who] = {trait["label"]: (group, words[drawn % len(words)])}
-    item = _item(topic, context, cell, people, (trait["label"],))
-    first = dict(zip("abu", (*topic["persons"], ""), strict=True))
-    told = [mention, OTHER[mention]]
+
+    def drawn(_name: str, who: str, _what: str) -> int:
+        return _number(topic["topic"], context["id"], side, who)  # the same in both mentions
+
+    people = _people({label: trait}, [label], cell, drawn)
+    item = _item(topic, context, cell, people, (label,))
+    persons = dict(zip("ab", topic["persons"], strict=True))
     clauses = [
-        _fill(trait["form"], {"person": first[who], "word": people[who][trait["label"]][1]})
-        for who in told
+        _fill(trait["form"], {"person": persons[who], "word": people[who][label][1]})
+        for who in (mention, OTHER[mention])
     ]
+    passage = f"ij2-blank-{topic['topic']}-{context['id']}"
     return item | {
-        "item": name,
-        "focal_id": f"ij2-blank-{topic['topic']}-{context['id']}",
-        "focal": trait["label"],
-        "stereotyped": _of_group(people, trait["label"], groups[0][0]),
+        "item": f"{passage}-{side}{mention}",
+        "focal_id": passage,
+        "stereotyped": _of_group(people, label, next(iter(trait["groups"]))),
         "blank": [f"{clauses[0]}で、", f"{clauses[1]}です。"],
     }
 
@@ -1123,6 +1021,8 @@ def load_inter_jbbq(folder: str | Path) -> "pd.DataFrame":
             ...
         katayori.errors.UnavailableError: no inter-JBBQ rows (*.jsonl) in folder: no public copy ...
     """
+    import pandas as pd
+
     rows: list[_Row] = []
     own: list[_Row] = []
     for file, n, raw in multiple_choice.rows_of_folder(folder, "inter_jbbq", "inter-JBBQ rows"):
@@ -1130,9 +1030,7 @@ def load_inter_jbbq(folder: str | Path) -> "pd.DataFrame":
             own.append(_own_columns(raw))
             source = f"inter_jbbq-{file.stem}-{n}"
             rows += multiple_choice.converted([raw], [None], source, raw["category"], "ja")
-    items = multiple_choice.ranked(rows)
-    for name in own[0]:
-        items[name] = [item[name] for item in own]
+    items = multiple_choice.ranked(rows).join(pd.DataFrame(own))
     by_item = items.groupby("item")
     incomplete = by_item["question"].size().ne(4) | by_item["context"].nunique().ne(2)
     if incomplete.any():
