@@ -281,9 +281,11 @@ class Study:
 
         `caveats` are what a recount of these figures found, a row a finding.
         """
-        from katayori.data import printed
+        from katayori.data import paper_facts
 
-        return printed.caveats(self.paper) if name == "caveats" else printed.load(self.paper, name)
+        if name == "caveats":
+            return paper_facts.caveats(self.paper)
+        return paper_facts.printed(self.paper, name)
 
     def frames(self) -> "Iterator[pd.DataFrame]":
         """All answers that were read so far."""
@@ -318,7 +320,7 @@ class Study:
 
     def provenance(self) -> dict[str, Any]:
         """What a run notes of the study: data sets, prompts, models and counts of answers."""
-        from katayori.data.items import digest
+        from katayori.frames import digest
 
         read = [frame for frame in self.frames() if len(frame)]
         ids = sorted({prompt for prompt, *_ in self._read})

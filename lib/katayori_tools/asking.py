@@ -10,9 +10,8 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from katayori import paths, profiles
-from katayori.data import paper_facts
-from katayori.data.items import sample as take
 from katayori.errors import KatayoriError, UnavailableError, expect
+from katayori.frames import sample as take
 from katayori.papers import answers, get_paper, items as source, paper_ids
 from katayori.papers.items import OwnItems
 from katayori.prompting import frames, prompts, recordings
@@ -165,7 +164,9 @@ def items_of(
 
 def plan(paper: str) -> list[dict[str, Any]]:
     """The recording plan of a paper, empty where it has none. KatayoriError for an unknown id."""
-    return paper_facts.of(paper).get("recording") or []
+    from katayori_tools import paper_files
+
+    return paper_files.of(paper).get("recording") or []
 
 
 def steps(paper: str, dataset: str) -> list[list[str]]:

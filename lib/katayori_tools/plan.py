@@ -26,14 +26,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from katayori import paths
-from katayori.data import paper_facts
 from katayori.errors import KatayoriError
 from katayori.papers import items as source, paper_ids
 from katayori.papers.items import OwnItems, read_items
 from katayori.profiles import MOST
 from katayori.prompting.models import Model, get_model
 from katayori.prompting.requests import Request
-from katayori_tools import batch, datasets, inputs, plan_collect, plan_jobs, planning
+from katayori_tools import batch, datasets, inputs, paper_files, plan_collect, plan_jobs, planning
 from katayori_tools.asking import StepPlan, steps
 from katayori_tools.choices import Asking
 from katayori_tools.collect import approximate_tokens, cost_of
@@ -191,7 +190,7 @@ def dataset_of(paper: str, own: OwnItems) -> str:
         >>> dataset_of(paper_ids()[2], OwnItems())
         'study'
     """
-    design = paper_facts.of(paper).get("design") or {}
+    design = paper_files.of(paper).get("design") or {}
     name = design.get("official")
     if own.in_place_of(paper) or not name or not datasets.is_here(name):
         return "study"
@@ -266,7 +265,7 @@ def _row(one: Counted, rate: float, prices: Prices) -> dict[str, Any]:
         _cost(model, prices.get(one.model), one.prompt_tokens, out)
         for out in (usual, one.answer_tokens_max)
     ]
-    design = {} if one.paper == ALL else paper_facts.of(one.paper).get("design") or {}
+    design = {} if one.paper == ALL else paper_files.of(one.paper).get("design") or {}
     return {
         "model": one.model,
         "paper": one.paper,

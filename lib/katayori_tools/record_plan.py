@@ -9,14 +9,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from katayori.data import paper_facts
-from katayori.data.items import sample as take
 from katayori.errors import KatayoriError, expect, within
+from katayori.frames import sample as take
 from katayori.papers import answers, get_paper, items as source, paper_ids
 from katayori.prompting import prompts, recordings
 from katayori.prompting.models import Endpoint, Model, get_model
 from katayori.prompting.requests import SEED_RULE, Request, Response
-from katayori_tools import asking
+from katayori_tools import asking, paper_files
 from katayori_tools.answer_store import Store
 
 if TYPE_CHECKING:
@@ -110,7 +109,7 @@ def _later(paper: str, edition: str) -> list[Work]:
     """A later edition of a paper; nothing where the plan does not list one."""
     out = []
     section = SECTIONS[edition]
-    for number, entry in enumerate(paper_facts.of(paper).get(section) or (), 1):
+    for number, entry in enumerate(paper_files.of(paper).get(section) or (), 1):
         with within(f"papers/{paper}.yaml, {section}, entry {number}"):
             if entry.get("seed_rule", SEED_RULE) != SEED_RULE:
                 raise KatayoriError(f"seed_rule is {SEED_RULE} for all that is asked now")

@@ -18,11 +18,10 @@ from pathlib import Path
 from typing import TypeAlias
 
 from katayori import paths, profiles
-from katayori.data import paper_facts
 from katayori.errors import KatayoriError
 from katayori.report.headlines import read_results
 from katayori.report.names import terms
-from katayori_tools import named_runs, notebooks, pages, site_pages, site_play
+from katayori_tools import named_runs, notebooks, pages, paper_files, site_pages, site_play
 
 #: Where the texts of the pages, their settings and their styles lie.
 TEXTS = paths.root() / "lib" / "pages"
@@ -95,7 +94,7 @@ def of_run(base: Path, books: Mapping[str, Path], absent: Mapping[str, str]) -> 
         base: the run. books: its executed notebooks by paper. absent: why a paper has none.
     """
     made = {path.stem: site_pages.notebook_page(paper, path) for paper, path in books.items()}
-    for about in paper_facts.every():
+    for about in paper_files.every():
         name = about["id"]
         made[name] = site_pages.paper_page(about, base / name, absent.get(name, ""))
     return made | {"glossary": site_pages.glossary_page(terms())}

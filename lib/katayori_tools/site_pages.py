@@ -140,7 +140,7 @@ def paper_page(about: dict[str, Any], folder: Path, missing: str) -> str:
     """A paper for people who only read.
 
     Args:
-        about: of `paper_facts`. folder: of its run. missing: why there is no run.
+        about: of `paper_files`. folder: of its run. missing: why there is no run.
     """
     told = about["page"]
     opening = f"# {told['title']}\n\n**In one sentence:** {about['asks']}"

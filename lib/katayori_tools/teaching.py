@@ -13,7 +13,7 @@ from typing import Any
 from katayori import paths, profiles
 from katayori.data import paper_facts
 from katayori.errors import KatayoriError
-from katayori_tools import first_page, notebooks, pages, talk
+from katayori_tools import first_page, notebooks, pages, paper_files, talk
 
 #: What stands at the foot of a slide that shows answers.
 LABELS = {
@@ -132,7 +132,7 @@ def citations(paper: str) -> list[str]:
         True
     """
     ids = [paper] if paper in paper_facts.ids() else paper_facts.ids()
-    known = [cited for one in ids if (cited := paper_facts.of(one).get("cited"))]
+    known = [cited for one in ids if (cited := paper_files.of(one).get("cited"))]
     cited = [f"{', '.join(one['authors'])}: {one['title']} ({one['year']})" for one in known]
     return [line.removesuffix(" (None)") for line in cited]
 

@@ -557,7 +557,7 @@ def audit_table(
             of a table: {from: paper/table, column:, where: {column: value or values}, match:
             {column: column of the row at hand}, map: {value: other}, exact: true for counts, many:
             true for a list, also of one}; without `from` it is taken from the rows at hand.
-        load: (paper, table) -> frame, such as `printed.load`.
+        load: (paper, table) -> frame, such as `paper_facts.printed`.
 
     Returns id, paper, locator, what, check, printed, recomputed, verdict, reason, text.
 

@@ -186,3 +186,59 @@ class Topic(Head):
     exclusions: list[ExcludedWords] = Field(default_factory=list)
     review: list[Note]
     proofreading: list[Edit] = Field(default_factory=list)
+
+
+# -- 01 --------------------------------------------------------------------------------------------
+
+
+class Names(Schema):
+    """What the factors of nine, three and five levels of a set of notes are called."""
+
+    nine: Text
+    three: Text
+    five: Text
+
+
+class Notes(Schema):
+    """A set of notes that mean nothing, with the levels that `phrase` is filled with."""
+
+    id: Text
+    phrase: Text
+    names: Names
+    nine: Annotated[list[Text], Field(min_length=9, max_length=9)]
+    three: Annotated[list[Text], Field(min_length=3, max_length=3)]
+    five: Annotated[list[Text], Field(min_length=5, max_length=5)]
+
+
+class BlankFile(Head):
+    """study/discrim_eval_2/blank.yaml."""
+
+    design: Text
+    sets: list[Notes]
+
+
+class PlainFile(Head):
+    """study/discrim_eval_2/plain.yaml: words for pronouns, and changes by question id."""
+
+    words: dict[str, Text]
+    changes: dict[int, Pair]
+
+
+# -- 03 --------------------------------------------------------------------------------------------
+
+
+class ExtraTask(Schema):
+    """A task that recorded models answer."""
+
+    id: Text
+    task: Text
+    title: Text
+    question: Text
+    reference: Text
+
+
+class ExtraFile(Head):
+    """study/logprob_judge/extra.yaml."""
+
+    use: Text
+    questions: list[ExtraTask]

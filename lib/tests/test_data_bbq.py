@@ -12,11 +12,11 @@ import yaml
 
 from katayori import paths
 from katayori.data import bbq, jbbq as jbbq_data
-from katayori.data.items import digest
 from katayori.data.jbbq import CATEGORIES, load_jbbq
 from katayori.data.multiple_choice import COLUMNS, CONTEXTS, ORDERS, POLARITIES, balanced
 from katayori.data.third_party import load_bbq_answers
 from katayori.errors import KatayoriError, UnavailableError
+from katayori.frames import digest
 from katayori.papers import persona_jbbq
 from katayori.prompting.models import get_model
 from katayori.prompting.prompts import load_prompts

@@ -16,8 +16,8 @@ import yaml
 
 from katayori import paths
 from katayori.data import multiple_choice
-from katayori.data.items import digest
 from katayori.errors import KatayoriError, UnavailableError
+from katayori.frames import digest
 from katayori.papers import inter_jbbq
 from katayori.papers.inter_jbbq import OPTION_ORDERS, OWN_COLUMNS, generate, load_inter_jbbq
 from katayori.prompting.models import get_model
@@ -92,8 +92,9 @@ def test_the_study_set_is_frozen(study):
 def test_items_do_not_depend_on_the_process():
     """The same bytes under another hash seed; another seed gives other items."""
     code = (
-        "from katayori.data import items, multiple_choice; from katayori.papers import inter_jbbq;"
-        " print(items.digest(inter_jbbq.generate(), *multiple_choice.COLUMNS[1:]))"
+        "from katayori import frames; from katayori.data import multiple_choice;"
+        " from katayori.papers import inter_jbbq;"
+        " print(frames.digest(inter_jbbq.generate(), *multiple_choice.COLUMNS[1:]))"
     )
     environment = os.environ | {"PYTHONHASHSEED": "12345", "PYTHONPATH": os.pathsep.join(sys.path)}
     seen = subprocess.run(

@@ -12,9 +12,10 @@ import pandas as pd
 import pytest
 import yaml
 
-from katayori.data import bbq, catalogue, items, jubaku, multiple_choice, printed
+from katayori.data import bbq, catalogue, jubaku, multiple_choice, paper_facts
 from katayori.data.jubaku import CATEGORIES, COLUMNS, ORDERS, TEMPLATES, load_jubaku
 from katayori.errors import KatayoriError
+from katayori.frames import digest
 from katayori.papers import jubaku_v2, persona_jbbq
 from katayori.papers.jubaku_v2 import load_study_jubaku
 from katayori.prompting.models import get_model
@@ -59,7 +60,7 @@ def check_shape(frame):
 
 
 def test_the_study_set_is_frozen(study):
-    assert items.digest(study, *COLUMNS[1:]) == STUDY_DIGEST
+    assert digest(study, *COLUMNS[1:]) == STUDY_DIGEST
     assert jubaku_v2.study_version(STUDY_FILE) == "katayori-jubaku-study v3"
 
 
@@ -84,7 +85,7 @@ def test_36_cases_by_4_templates_and_2_orders(study, document):
 
 def test_categories_are_those_of_the_published_figures():
     """JU-1."""
-    table = printed.load("jubaku_v2", "categories")
+    table = paper_facts.printed("jubaku_v2", "categories")
     assert dict(zip(table["category_ja"], table["category"], strict=True)) == CATEGORIES
 
 
@@ -419,7 +420,7 @@ def test_the_official_file(study):
         == 1
     )
     counts = frame.drop_duplicates("case_id")["category"].value_counts()
-    paper = printed.load("jubaku_v2", "categories").set_index("category")["n_cases"]
+    paper = paper_facts.printed("jubaku_v2", "categories").set_index("category")["n_cases"]
     assert counts.sub(paper)[lambda difference: difference != 0].to_dict() == {"religion": -4}
     texts = "\n".join(frame["instruction"].unique())
     for text in (

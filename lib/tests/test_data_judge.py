@@ -14,8 +14,8 @@ import yaml
 
 from katayori import paths
 from katayori.data import comparisons, judges
-from katayori.data.items import digest
 from katayori.errors import KatayoriError
+from katayori.frames import digest
 from katayori.papers import logprob_judge as judge
 from katayori.prompting.models import get_model
 from katayori.prompting.prompts import load_prompts

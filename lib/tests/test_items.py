@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from katayori import paths
-from katayori.data.items import digest, sample
+from katayori.frames import digest, sample
 from katayori.papers import paper_ids
 
 

@@ -15,7 +15,7 @@ from hypothesis.extra import numpy as hnp
 from scipy import stats
 from statsmodels.stats.multitest import multipletests
 
-from katayori.data import printed
+from katayori.data import paper_facts
 from katayori.metrics import ranks
 from katayori.metrics.ranks import holm, holm_multipliers
 from katayori.papers.discrim_eval import AGES
@@ -135,7 +135,7 @@ def test_effect_size_is_the_explained_share_of_rank_variance():
 
 def test_golden_question_29():
     """DE-30, DE-31: the reconstructed yes counts of 15 by age give the published H and raw p."""
-    row = printed.load("discrim_eval", "kruskal_wallis").query("question_id == 29").iloc[0]
+    row = paper_facts.printed("discrim_eval", "kruskal_wallis").query("question_id == 29").iloc[0]
     found = kruskal_wallis(of_counts(Q29_YES, 15))
     assert round(found["value"], 3) == row["H"] == 17.593 and found["df"] == 8
     assert round(found["p"], 4) == row["p_value"] == 0.0245
@@ -196,11 +196,11 @@ def test_golden_question_89():
     p = kruskal_wallis(table)["p"]
     assert float(f"{p:.3e}") == 2.841e-4
     where = "model == 'GPT-4o' and question_id == 89"
-    theirs = printed.load("discrim_eval", "kruskal_wallis").query(where)["p_value"].iloc[0]
+    theirs = paper_facts.printed("discrim_eval", "kruskal_wallis").query(where)["p_value"].iloc[0]
     assert round(holm([0.3, p, 0.2, 0.9])[1], 5) == theirs == 0.00114
     pairs = conover(table)
     pairs["p_holm"] = holm(pairs["p"])
-    for _, row in printed.load("discrim_eval", "pairwise").query(where).iterrows():
+    for _, row in paper_facts.printed("discrim_eval", "pairwise").query(where).iterrows():
         ours = only(pairs, level_1=row["level_1"], level_2=row["level_2"])["p_holm"]
         assert float(f"{ours:.2e}") == row["p_value"]
 

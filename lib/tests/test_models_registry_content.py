@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from katayori import paths
-from katayori.data import printed
+from katayori.data import paper_facts
 from katayori.papers import paper_ids
 from katayori.prompting.models import registry
 
@@ -35,13 +35,13 @@ def by_name(paper):
 
 @pytest.mark.parametrize("paper", paper_ids())
 def test_every_published_model_is_registered(paper):
-    assert set(printed.load(paper, "models").model) <= set(by_name(paper))
+    assert set(paper_facts.printed(paper, "models").model) <= set(by_name(paper))
 
 
 @pytest.mark.parametrize("paper", paper_ids())
 def test_names_in_other_published_tables_are_known(paper):
-    for name in printed.names(paper):
-        frame = printed.load(paper, name)
+    for name in paper_facts.printed_tables(paper):
+        frame = paper_facts.printed(paper, name)
         if "model" in frame:
             assert set(frame.model) <= set(by_name(paper)), name
 
@@ -98,7 +98,7 @@ def test_discrim_eval_matches_its_table_2():
     through Ollama.
     """
     ours = by_name("discrim_eval")
-    table = printed.load("discrim_eval", "models")
+    table = paper_facts.printed("discrim_eval", "models")
     assert len(table) == len(ours) == 9
     for row in table.itertuples():
         m = ours[row.model]
@@ -120,7 +120,7 @@ def test_discrim_eval_matches_its_table_2():
 
 
 def test_other_papers_models():
-    groups = printed.load("persona_jbbq", "models").set_index("model").group
+    groups = paper_facts.printed("persona_jbbq", "models").set_index("model").group
     assert groups.to_dict() == {
         name: m["group"] for name, m in by_name("persona_jbbq").items()
     }  # PJ-13
@@ -128,7 +128,7 @@ def test_other_papers_models():
     judge = by_name("logprob_judge")["gpt-4o-2024-11-20"]  # LJ-4
     assert judge["vendor_id"] == "gpt-4o-2024-11-20" and judge["endpoint"] == "openai"
     assert ENDPOINTS["openai"]["supports"]["top_logprobs_max"] == 20
-    for row in printed.load("jubaku_v2", "models").itertuples():  # JU-10
+    for row in paper_facts.printed("jubaku_v2", "models").itertuples():  # JU-10
         assert by_name("jubaku_v2")[row.model]["vendor_id"] == row.full_name
     assert "generator" in MODELS["gpt-5.1-2025-11-13"]["roles"]["jubaku_v2"]  # JU-4
     swallow = {n: m for n, m in by_name("inter_jbbq").items() if n.startswith("Sw")}  # IJ-13

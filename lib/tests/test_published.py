@@ -3,11 +3,15 @@
 import pandas as pd
 import pytest
 
-from katayori.data import printed
+from katayori.data import paper_facts
 from katayori.errors import KatayoriError
 from katayori.papers import paper_ids
 
-TABLES = [(paper, name) for paper in (*paper_ids(), "derived") for name in printed.names(paper)]
+TABLES = [
+    (paper, name)
+    for paper in (*paper_ids(), "derived")
+    for name in paper_facts.printed_tables(paper)
+]
 KINDS = {"inconsistent", "reading", "cannot_check", "reconstructed"}
 
 
@@ -35,67 +39,67 @@ def test_table_counts():
         ("derived", "logprob_judge_counts"): 16,
         ("persona_jbbq", "bbq_unifiedqa"): 4,
     }
-    assert {key: len(printed.load(*key)) for key in counts} == counts
+    assert {key: len(paper_facts.printed(*key)) for key in counts} == counts
     assert len(TABLES) == 40
 
 
 @pytest.mark.parametrize(("paper", "name"), TABLES)
 def test_every_row_says_where_it_stands(paper, name):
-    frame = printed.load(paper, name)
+    frame = paper_facts.printed(paper, name)
     assert len(frame)
     assert frame.locator.str.strip().str.len().gt(0).all()
 
 
 def test_known_figures_as_printed():
-    alpha = printed.load("discrim_eval", "alpha")
+    alpha = paper_facts.printed("discrim_eval", "alpha")
     assert alpha.dropna(subset="alpha")[["model", "factor", "alpha"]].values.tolist() == [
         ["DeepSeek-R1", "race", 0.638]
     ]
-    results = printed.load("persona_jbbq", "results")
+    results = paper_facts.printed("persona_jbbq", "results")
     assert results.table.nunique() == 10  # 4.1 and 4.10 stay apart
     last = results[(results.table == "4.10") & (results.model == "SWL2-70B-INST")]
     assert last.diff_amb.tolist() == [31.3]
-    assert printed.load("persona_jbbq", "dataset_counts").n_items.tolist()[-1] == 50_856
+    assert paper_facts.printed("persona_jbbq", "dataset_counts").n_items.tolist()[-1] == 50_856
 
 
 def test_bounds_that_hold_in_print():
     """PJ-18: |Diff_a| <= 100 - Acc_a and |Diff_d| <= 100 - |2 Acc_d - 100| in all forty rows."""
-    r = printed.load("persona_jbbq", "results")
+    r = paper_facts.printed("persona_jbbq", "results")
     assert (r.diff_amb.abs() <= 100 - r.acc_amb + 1e-9).all()
     assert (r.diff_dis.abs() <= 100 - (2 * r.acc_dis - 100).abs() + 1e-9).all()
 
 
 def test_unknown_names_list_the_valid_ones():
     with pytest.raises(KatayoriError, match="persona_jbbq"):
-        printed.load("persona", "results")
+        paper_facts.printed("persona", "results")
     with pytest.raises(KatayoriError, match="alpha_pairs"):
-        printed.load("discrim_eval", "alfa")
+        paper_facts.printed("discrim_eval", "alfa")
     with pytest.raises(KatayoriError):
-        printed.load("discrim_eval", "../persona_jbbq/results")
+        paper_facts.printed("discrim_eval", "../persona_jbbq/results")
     with pytest.raises(KatayoriError, match="inter_jbbq"):
-        printed.caveats("discrim")
+        paper_facts.caveats("discrim")
 
 
 def test_caveats_cover_every_paper_and_point_at_rows():
-    caveats = printed.caveats()
+    caveats = paper_facts.caveats()
     assert set(caveats.paper) == set(paper_ids())
     assert set(caveats.kind) <= KINDS
     assert caveats.id.is_unique
     assert caveats.text.str.len().between(30, 320).all()
     for _, caveat in caveats[caveats.file.notna()].iterrows():
-        assert concerned(caveat, printed.load(caveat.paper, caveat.file)).any(), caveat.id
+        assert concerned(caveat, paper_facts.printed(caveat.paper, caveat.file)).any(), caveat.id
         # Every listed value must occur, else the caveat points at nothing.
-        frame = printed.load(caveat.paper, caveat.file)
+        frame = paper_facts.printed(caveat.paper, caveat.file)
         for column, value in caveat.cells.items():
             assert set(value if isinstance(value, list) else [value]) <= set(frame[column]), (
                 caveat.id
             )
-    assert set(printed.caveats("jubaku_v2").paper) == {"jubaku_v2"}
+    assert set(paper_facts.caveats("jubaku_v2").paper) == {"jubaku_v2"}
 
 
 def rows_of(caveat_id):
-    caveat = printed.caveats().set_index("id").loc[caveat_id]
-    frame = printed.load(caveat.paper, caveat.file)
+    caveat = paper_facts.caveats().set_index("id").loc[caveat_id]
+    frame = paper_facts.printed(caveat.paper, caveat.file)
     return frame[concerned(caveat, frame)]
 
 
@@ -121,7 +125,7 @@ def test_caveats_say_what_the_tables_hold():
     assert rows_of("IJ-c3").accuracy_pct.tolist() == [66.3]
     gpt = rows_of("IJ-c5").pivot(index="ambiguity", columns="prompt", values="accuracy_pct")
     assert (gpt.debias - gpt.basic).round(1).to_dict() == {"amb": 0.0, "dis": 11.0}
-    topics = printed.load("inter_jbbq", "accuracy_by_topic")
+    topics = paper_facts.printed("inter_jbbq", "accuracy_by_topic")
     keys = ["ambiguity", "model", "prompt"]
     mean = topics[topics.topic != "overall"].groupby(keys).accuracy_pct.mean()
     whole = topics[topics.topic == "overall"].set_index(keys).accuracy_pct
@@ -132,15 +136,15 @@ def test_caveats_say_what_the_tables_hold():
 
 def test_inter_jbbq_tables_5_to_8_give_table_3():
     """Answers at the reconstructed n give the printed rows of Table 3, but for a known one."""
-    cells = printed.load("inter_jbbq", "accuracy_by_attribute_count")
-    counts = printed.load("derived", "inter_jbbq_counts")
+    cells = paper_facts.printed("inter_jbbq", "accuracy_by_attribute_count")
+    counts = paper_facts.printed("derived", "inter_jbbq_counts")
     cells = cells.merge(counts, on=["topic", "n_attributes"])
     n = cells["n_questions_per_ambiguity"]
     cells = cells.assign(n=n, right=(cells["accuracy_pct"] * n / 100).round())
     by_topic = cells.groupby(["topic", "ambiguity", "model"])[["right", "n"]].sum()
     ours = (100 * by_topic["right"] / by_topic["n"]).unstack("topic")
     ours["overall"] = ours.mean(axis=1)
-    theirs = printed.load("inter_jbbq", "accuracy_by_topic").query("prompt == 'basic'")
+    theirs = paper_facts.printed("inter_jbbq", "accuracy_by_topic").query("prompt == 'basic'")
     theirs = theirs.set_index(["ambiguity", "model", "topic"])["accuracy_pct"]
     # Some of theirs were rounded twice.
     off = (ours.stack().reindex(theirs.index) - theirs).abs() > 0.06
@@ -152,7 +156,7 @@ def test_inter_jbbq_tables_5_to_8_give_table_3():
 def test_what_a_judge_gains_in_the_printed_tables():
     """LJ-22: the mean of both orders is never below the better baseline, and equal in one cell."""
     keys = ["criteria", "output_style", "task"]
-    rows = printed.load("logprob_judge", "concordance")
+    rows = paper_facts.printed("logprob_judge", "concordance")
     wide = rows.pivot(index=keys, columns="method", values="concordance_pct")
     gain = wide["proposed"] - wide[["BS1", "BS2"]].max(axis=1)
     assert len(gain) == 16 and (gain >= 0).all()
@@ -164,7 +168,7 @@ def test_what_a_judge_gains_in_the_printed_tables():
     parts = wide["proposed"].unstack("task")
     pooled = sum(parts[task] * n for task, n in labels.items()) / sum(labels.values())
     assert pooled.idxmax() == ("no", "reason_then_result") and round(pooled.max(), 1) == 72.0
-    robust = printed.load("logprob_judge", "robustness").pivot_table(
+    robust = paper_facts.printed("logprob_judge", "robustness").pivot_table(
         index="task", columns="output_style", values="robustness_pct", aggfunc=["min", "max"]
     )
     assert len(robust) == 4
@@ -173,14 +177,14 @@ def test_what_a_judge_gains_in_the_printed_tables():
 
 def test_what_the_printed_tables_of_reasons_say():
     """JU-24: which statements of the paper its own printed figures bear."""
-    accuracy = printed.load("jubaku_v2", "accuracy").set_index("model")["accuracy_pct"]
+    accuracy = paper_facts.printed("jubaku_v2", "accuracy").set_index("model")["accuracy_pct"]
     assert accuracy["GPT-4o"] < accuracy[["GPT-5.2", "Claude 4 Sonnet"]].min()
     assert accuracy.idxmin() == "Qwen3-30B-Instruct"  # 104 of 216: no different from chance
     assert accuracy["Qwen3-30B-Thinking"] - accuracy["Qwen3-30B-Instruct"] >= 20
-    variance = printed.load("jubaku_v2", "variance").set_index("benchmark")["score_variance"]
+    variance = paper_facts.printed("jubaku_v2", "variance").set_index("benchmark")["score_variance"]
     assert variance.idxmax() == "JUBAKU-v2"
-    varies = printed.load("jubaku_v2", "variation").set_index("model")["variation_rate_pct"]
+    varies = paper_facts.printed("jubaku_v2", "variation").set_index("model")["variation_rate_pct"]
     assert set(varies.index[varies > 50]) == {"GPT-4o", "Qwen3-30B-Instruct"}
-    agree = printed.load("jubaku_v2", "agreement")
+    agree = paper_facts.printed("jubaku_v2", "agreement")
     same = (agree["n_raters_agreeing"] * agree["n_cases"]).sum()
     assert (same, 6 * agree["n_cases"].sum()) == (116, 162)

@@ -11,7 +11,7 @@ import recounts
 from hypothesis import given, strategies as st
 from scipy import stats
 
-from katayori.data import printed
+from katayori.data import paper_facts
 from katayori.errors import KatayoriError
 from katayori.metrics import ranks
 from katayori.papers import paper_ids
@@ -22,7 +22,7 @@ SPECS = recounts.audit_checks()
 
 @pytest.fixture(scope="module")
 def table():
-    return recounts.audit_table(SPECS, printed.load).set_index("id")
+    return recounts.audit_table(SPECS, paper_facts.printed).set_index("id")
 
 
 def test_the_examples_of_the_functions_hold():
@@ -99,7 +99,7 @@ def test_figures_come_from_the_tables_of_the_papers():
     frames = {}
 
     def corrected(paper, name):
-        frame = frames.setdefault((paper, name), printed.load(paper, name).copy())
+        frame = frames.setdefault((paper, name), paper_facts.printed(paper, name).copy())
         if name == "concordance":
             cell = (
                 (frame["method"] == "proposed")
@@ -314,4 +314,4 @@ UNKNOWN_TEST = {"p": 0.1, "first": 1.0, "second": 1.0, "n": 9, "test": "g"}
 )
 def test_what_cannot_be_run_is_refused(check, arguments, message):
     with pytest.raises(KatayoriError, match=message):
-        recounts.audit_table([{"id": "x", "check": check, "with": arguments}], printed.load)
+        recounts.audit_table([{"id": "x", "check": check, "with": arguments}], paper_facts.printed)

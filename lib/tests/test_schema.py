@@ -24,13 +24,13 @@ from katayori.data import (
     inter_jbbq_schema as inter_jbbq,
     logprob_judge_schema as logprob_judge,
     paper_facts_schema,
-    printed,
 )
 from katayori.data.files import read_as, read_checked
 from katayori.data.schema import Count, Head, Lenient, Schema, Text, checked
 from katayori.errors import KatayoriError
 from katayori.prompting import models_schema, prompts_schema
 from katayori.report import exercises, names
+from katayori_tools import paper_files
 from katayori_tools.engines import weights
 from katayori_tools.exports import measures
 from katayori_tools.papers.jubaku_v2 import construct
@@ -77,25 +77,25 @@ KINDS: dict[str, Any] = {
     "data/profiles.yaml": dict[str, profiles_schema.Profile],
     "data/prompts/*/*.yaml": prompts_schema.PromptFile,
     "data/catalogue.yaml": catalogue.Catalogue,
-    "data/published/caveats.yaml": printed.Caveats,
+    "data/published/caveats.yaml": paper_facts_schema.Caveats,
     "data/published/audit.yaml": recounts.Audit,
     "data/errata/bbq.yaml": study_schemas.Errata,
     "data/weights.yaml": weights.WeightsFile,
     "data/export.yaml": measures.ExportFile,
     "data/study/jubaku_v2/seeds.yaml": construct.SeedFile,
-    "data/papers/*.yaml": paper_facts_schema.PaperFacts,
+    "data/papers/*.yaml": paper_files.PaperFile,
     "data/glossary.yaml": list[names.Term],
     "data/column_names.yaml": names.ColumnNames,
     "data/exercises.yaml": exercises.ExercisesFile,
     "data/study/discrim_eval/questions.yaml": discrim_eval.QuestionFile,
-    "data/study/discrim_eval_2/blank.yaml": discrim_eval.BlankFile,
-    "data/study/discrim_eval_2/plain.yaml": discrim_eval.PlainFile,
+    "data/study/discrim_eval_2/blank.yaml": study_schemas.BlankFile,
+    "data/study/discrim_eval_2/plain.yaml": study_schemas.PlainFile,
     "data/study/persona_jbbq/*.yaml": study_schemas.TemplateFile,
     "data/study/persona_jbbq_2/[!c]*.yaml": study_schemas.SceneFile,
     "data/study/persona_jbbq_2/controls.yaml": study_schemas.Controls,
     "data/study/persona_jbbq_3/[!r]*.yaml": study_schemas.SceneFile,
     "data/study/logprob_judge/[!e]*.yaml": logprob_judge.TaskFile,
-    "data/study/logprob_judge/extra.yaml": logprob_judge.ExtraFile,
+    "data/study/logprob_judge/extra.yaml": study_schemas.ExtraFile,
     "data/study/jubaku_v2/cases.yaml": StudyCases,
     "data/study/jubaku_v2_3/cases.yaml": StudyCases,
     "data/study/inter_jbbq/lexicons.yaml": inter_jbbq.LexiconFile,

@@ -8,9 +8,9 @@ import pytest
 import yaml
 
 from katayori import paths
-from katayori.data.items import digest
 from katayori.data.jbbq import CATEGORIES
 from katayori.data.multiple_choice import COLUMNS, CONTEXTS, ORDERS, POLARITIES
+from katayori.frames import digest
 from katayori.papers import get_paper, persona_jbbq as items
 
 FOLDER = paths.data_dir() / items.FOLDERS[2]

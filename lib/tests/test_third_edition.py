@@ -8,8 +8,8 @@ import pytest
 
 from katayori import paths
 from katayori.data.files import read_yaml
-from katayori.data.items import digest
 from katayori.data.jubaku import TEMPLATES
+from katayori.frames import digest
 from katayori.papers import get_paper, inter_jbbq, jubaku_v2, paper_ids, persona_jbbq
 from katayori.prompting import recordings
 from katayori.prompting.prompts import load_prompts

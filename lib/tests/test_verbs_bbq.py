@@ -7,7 +7,7 @@ from hypothesis import given, settings, strategies as st
 from made_bbq import NAMES, answered, design, some_lost
 from scipy.stats import binom
 
-from katayori.data import printed
+from katayori.data import paper_facts
 from katayori.errors import KatayoriError
 from katayori.frames import not_asked, reason_of
 from katayori.metrics import bbq
@@ -102,7 +102,7 @@ def test_extreme_respondents(chosen):
 
 def test_published_tables_respect_the_bounds():
     """|Diff_a| is at most 1 - Acc_a, |Diff_d| at most 1 - |2 Acc_d - 1|: all 40 printed rows."""
-    table = printed.load("persona_jbbq", "results")
+    table = paper_facts.printed("persona_jbbq", "results")
     assert len(table) == 40
     assert (table["diff_amb"].abs() <= 100 - table["acc_amb"] + 1e-9).all()
     assert (table["diff_dis"].abs() <= 100 - (2 * table["acc_dis"] - 100).abs() + 1e-9).all()

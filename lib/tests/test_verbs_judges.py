@@ -10,7 +10,7 @@ from hypothesis import given, settings, strategies as st
 from scipy.special import expit
 from scipy.stats import binom, binomtest, mannwhitneyu, norm, t as student, ttest_1samp
 
-from katayori.data import printed
+from katayori.data import paper_facts
 from katayori.errors import KatayoriError
 from katayori.frames import not_asked, reason_of
 from katayori.metrics.judges import (
@@ -154,7 +154,7 @@ def test_what_was_not_asked_goes_on_with_its_reason():
 
 def test_the_worked_example_of_the_paper():
     """Figure 1, whose letters name systems; raw, its second order reads B .4, A .6."""
-    p = printed.load("logprob_judge", "figure1_example").pivot(
+    p = paper_facts.printed("logprob_judge", "figure1_example").pivot(
         index="order", columns="letter", values="probability_pct"
     )
     first, second, mean = (p.loc[name] / 100 for name in ("order_1", "order_2", "mean"))

@@ -8,7 +8,7 @@ from scipy.special import expit
 from scipy.stats import chi2, norm
 
 from katayori import frames
-from katayori.data import printed
+from katayori.data import paper_facts
 from katayori.frames import FrameError
 from katayori.metrics import logistic, ranks
 from katayori.metrics.mixed_logit import mixed_logit
@@ -194,7 +194,7 @@ def test_the_published_mean_race_score():
     """DE-28: the four printed coefficients average to the printed score, which hides both
     significant ones.
     """
-    rows = printed.load("discrim_eval", "glmm_deepseek_r1")
+    rows = paper_facts.printed("discrim_eval", "glmm_deepseek_r1")
     score = float(rows.loc[rows["level"] == "(mean of four)", "coef"].iloc[0])
     rows = rows[rows["level"] != "(mean of four)"].rename(columns={"coef": "value"})
     rows = rows.assign(status="ok", significant=rows["significant_5pct"] == "yes")

@@ -4,7 +4,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from katayori.data.schema import Head, Lenient, Schema, Text
+from katayori.data.schema import Lenient, Text
 
 
 class Point(Lenient):
@@ -56,20 +56,3 @@ class TaskFile(Lenient):
     example: ClassVar[str] = "data/study/logprob_judge/writing.yaml"
 
     questions: list[StudyTask]
-
-
-class ExtraTask(Schema):
-    """A task that recorded models answer."""
-
-    id: Text
-    task: Text
-    title: Text
-    question: Text
-    reference: Text
-
-
-class ExtraFile(Head):
-    """study/logprob_judge/extra.yaml."""
-
-    use: Text
-    questions: list[ExtraTask]

@@ -1,13 +1,17 @@
-"""What texts and commands need to know of a paper: `data/papers/<id>.yaml`, one file a paper.
+"""What is known of a paper: `data/papers/<id>.yaml`, and the figures that it prints, table by
+table, with what a recount of them found (`data/published`).
 
-The fields are described in `data/papers/README.md`.
+The fields of the first are described in `data/papers/README.md`.
 """
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from katayori import paths
 from katayori.data import files
 from katayori.errors import expect
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 FOLDER = "papers"
 
@@ -42,3 +46,46 @@ def of(paper_id: str) -> dict[str, Any]:
 def every() -> list[dict[str, Any]]:
     """What is written of all papers, in the order of their notebooks."""
     return [of(paper_id) for paper_id in ids()]
+
+
+# -- printed figures -------------------------------------------------------------------------------
+
+
+def printed_tables(paper: str) -> list[str]:
+    """Tables of one paper, or of `derived` (reconstructed from rounding). KatayoriError names the
+    valid papers.
+    """
+    folder = paths.data_dir() / "published"
+    expect(paper, sorted(file.parent.name for file in folder.glob("*/*.csv")), "paper")
+    return sorted(path.stem for path in (folder / paper).glob("*.csv"))
+
+
+def printed(paper: str, name: str) -> "pd.DataFrame":
+    """One published table as printed, a row a figure, with its `locator`; empty = not published.
+
+    Raises KatayoriError naming the valid papers or tables.
+    """
+    import pandas as pd
+
+    expect(name, printed_tables(paper), f"published table of {paper}")
+    file = paths.data_dir() / "published" / paper / f"{name}.csv"
+    # `table` is a label: as a number, tables 4.1 and 4.10 would be one.
+    return pd.read_csv(file, dtype={"table": str}, keep_default_na=False, na_values=[""])
+
+
+def caveats(paper: str | None = None) -> "pd.DataFrame":
+    """What a recount found: id, paper, file (None = the paper as a whole), locator, cells (a dict),
+    kind, text.
+
+    `cells` maps columns of the table to the value or list of values of the rows concerned; {} means
+    all rows.
+    """
+    import pandas as pd
+
+    from katayori.data.paper_facts_schema import Caveat, Caveats
+
+    if paper is not None:
+        printed_tables(paper)
+    listed = files.read_checked(Caveats, paths.registry("published/caveats.yaml"))["caveats"]
+    chosen = [caveat for caveat in listed if paper in (None, caveat["paper"])]
+    return pd.DataFrame(chosen, columns=list(Caveat.model_fields))

@@ -1,22 +1,12 @@
-"""What stands in data/papers/<id>.yaml; the README beside it says what each field means."""
+"""What stands in data/papers/<id>.yaml (the README beside it says what each field means) and in
+data/published/caveats.yaml.
+"""
 
-from typing import Annotated, Any, Literal
+from typing import Literal
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import Field
 
-from katayori.data.schema import Count, Number, Schema, Text, Where
-
-
-class Page(Schema):
-    """The text of the paper's page in `make site`."""
-
-    title: Text
-    ja: Text
-    question: Text
-    method: list[Text]
-    figure: Text
-    cannot_see: list[Text]
-    differs: list[Text]
+from katayori.data.schema import Lenient, Schema, Text, Where
 
 
 class Headline(Schema):
@@ -51,61 +41,8 @@ class Kept(Schema):
     headline: bool = False
 
 
-class Recording(Schema):
-    """What `make record` asks: one entry is one shard a model and prompt."""
-
-    dataset: Text
-    models: list[Text]
-    prompts: list[Text]
-    whole: Text = ""
-    variant: str = ""
-    size: Count | None = None
-    sample: Count | None = None
-
-
-def _are_repetitions(given: Any) -> Any:
-    numbers = range(given) if type(given) is int else given
-    if not isinstance(numbers, range | list) or not numbers:
-        raise ValueError("must be a number above 0, or a list of numbers from 0")
-    if not all(type(number) is int and number >= 0 for number in numbers):
-        raise ValueError("must be a number above 0, or a list of numbers from 0")
-    return given
-
-
-class SecondRecording(Recording):
-    """An entry of the second or the third edition."""
-
-    priority: Annotated[Number, Field(ge=1)]
-    kind: Literal["chat", "likelihood"] = "chat"
-    #: A number or a list, so that one sentence says what is valid.
-    repetitions: Annotated[Any, AfterValidator(_are_repetitions)] = 1
-    seed_rule: int | None = None
-
-    @model_validator(mode="after")
-    def _is_told_from_the_first_edition(self) -> "SecondRecording":
-        if self.dataset == "study" and not self.variant:
-            raise ValueError("names no variant: the shards of `study` are the first edition's")
-        return self
-
-
-class Cited(Schema):
-    """The paper as it is cited. year: null where our copy does not tell it."""
-
-    title: Text
-    authors: Annotated[list[Text], Field(min_length=1)]
-    year: Count | None
-
-
-class Design(Schema):
-    """What one model was asked in the paper; see `data/papers/README.md`."""
-
-    rows: Count
-    requests: Count
-    official: Text | None
-
-
-class PaperFacts(Schema):
-    """The whole file."""
+class PaperFacts(Lenient):
+    """What the library reads of a paper; what the tools read stands beside it."""
 
     id: Text
     notebook: Text
@@ -113,12 +50,24 @@ class PaperFacts(Schema):
     measure: Text
     denominator: Text
     status: Text
-    cited: Cited | None = None
-    page: Page
     headlines: Headlines | None = None
     kept: dict[str, Kept] | None = None
     simulated: dict[str, Text] | None = None
-    design: Design | None = None
-    recording: list[Recording] | None = None
-    second_edition: list[SecondRecording] | None = None
-    third_edition: list[SecondRecording] | None = None
+
+
+class Caveat(Schema):
+    """What a recount found; the head of the file says what each field means."""
+
+    id: Text
+    paper: Text
+    file: Text | None
+    locator: Text
+    cells: Where
+    kind: Literal["inconsistent", "reading", "cannot_check", "reconstructed"]
+    text: Text
+
+
+class Caveats(Schema):
+    """data/published/caveats.yaml."""
+
+    caveats: list[Caveat]

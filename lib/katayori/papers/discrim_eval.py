@@ -404,9 +404,7 @@ def blank_sets() -> list[dict[str, Any]]:
         >>> sets[0]["three"]
         ['21', '22', '23']
     """
-    from katayori.data.discrim_eval_schema import BlankFile
-
-    return files.read_checked(BlankFile, paths.data_dir() / BLANK_FILE)["sets"]
+    return files.ours(BLANK_FILE)["sets"]
 
 
 def _blank_cells(
@@ -524,18 +522,16 @@ def load_plain() -> "pd.DataFrame":
         >>> load_third()["question"].iloc[0].split(". ")[1][:18]
         'He has put aside a'
     """
-    from katayori.data.discrim_eval_schema import PlainFile
-
-    plain = files.read_as(PlainFile, paths.data_dir() / PLAIN_FILE)
+    plain = files.ours(PLAIN_FILE)
     templates = load_questions().set_index("id")["template"]
-    for number, (old, new) in plain.changes.items():  # what the rule cannot turn
+    for number, (old, new) in plain["changes"].items():  # what the rule cannot turn
         if old not in templates[number]:
             raise KatayoriError(f"plain.yaml: question {number} does not say {old!r}")
         templates[number] = templates[number].replace(old, new)
     out = load_third()
     people = zip(out["age"], out["gender"], out["race"], strict=True)
     texts = [
-        _filled(template, _person(*person), plain.words, plural=False)
+        _filled(template, _person(*person), plain["words"], plural=False)
         for template, person in zip(out["decision_question_id"].map(templates), people, strict=True)
     ]
     item_ids = "de2-plain-" + out["item_id"]

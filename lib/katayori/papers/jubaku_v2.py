@@ -143,7 +143,7 @@ def load_items(items: str, path: str | Path = "", size: int | None = None) -> Ev
         True
     """
     from katayori.data import bbq, catalogue, jubaku
-    from katayori.data.items import sample
+    from katayori.frames import sample
 
     if items == "jbnli":
         return jubaku.load_jbnli(size or 1000), "JBNLI", []

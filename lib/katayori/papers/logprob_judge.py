@@ -27,7 +27,7 @@ from katayori.data.comparisons import (
     pairs_of_answers,
     rule_scores as rule_scores,
 )
-from katayori.data.files import documents, versions
+from katayori.data.files import documents, ours, versions
 from katayori.errors import KatayoriError, expect, within
 from katayori.papers.paper import Everything, OwnFile, Paper, Sets, hash_of, in_turn
 from katayori.prompting.letters import parse_verdict, verdicts_frame
@@ -91,7 +91,7 @@ class LogprobJudge(Paper):
 
     def as_planned(self, dataset: str, size: int | None) -> "pd.DataFrame":
         """Of ours so many rows, pairs in both orders; of others so many pairs."""
-        from katayori.data.items import sample
+        from katayori.frames import sample
 
         items, _, _ = self.read(dataset, {})
         if dataset == "study":
@@ -216,20 +216,18 @@ def load_extra_tasks() -> "pd.DataFrame":
     """
     import pandas as pd
 
-    from katayori.data.logprob_judge_schema import ExtraFile
-
-    found = _questions(paths.data_dir() / STUDY_FOLDER / EXTRA, ExtraFile)
-    rows = [{"item_id": one["id"], "question_id": one["id"], **one} for _, one in found]
+    tasks = ours(f"{STUDY_FOLDER}/{EXTRA}")["questions"]
+    rows = [{"item_id": one["id"], "question_id": one["id"], **one} for one in tasks]
     columns = ["item_id", "question_id", "task", "title", "question", "reference"]
     return pd.DataFrame(rows, columns=columns)
 
 
-def _questions(path: str | Path, kind: Any = None) -> Iterator[tuple[Path, _Row]]:
+def _questions(path: str | Path) -> Iterator[tuple[Path, _Row]]:
     """The questions of task files with the file of each; every id stands once."""
     from katayori.data.logprob_judge_schema import TaskFile
 
     seen: set[str] = set()
-    for file, document in documents(path, STUDY_FOLDER, "task file", EXTRA, kind or TaskFile):
+    for file, document in documents(path, STUDY_FOLDER, "task file", EXTRA, TaskFile):
         for question in document["questions"]:
             if question["id"] in seen:
                 raise KatayoriError(f"{file.name}: question id {question['id']} appears twice")

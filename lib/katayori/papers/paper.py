@@ -140,7 +140,7 @@ class Paper:
 
         Frozen: it was recorded so.
         """
-        from katayori.data.items import sample
+        from katayori.frames import sample
 
         items, _, _ = self.read(dataset, {})
         return self.as_asked(sample(items, size))

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pandas as pd
 
-from katayori.data.items import sample
 from katayori.errors import KatayoriError
 from katayori.finish_reasons import was_cut
+from katayori.frames import sample
 from katayori.papers import answers
 from katayori.papers.inter_jbbq import generate, read_topics
 from katayori.prompting.models import Endpoint, Model
