@@ -62,6 +62,12 @@ def calibrated(
     Raises:
         KatayoriError: a column that is lacking or holds something else.
 
+    Coverage (data/simulated/position_free.csv; 1,000 studies of respondents that like a position):
+    intervals over templates hold the lean in 93 to 97 %, and find one where there is none in at
+    most 6.8 %. Where roles are unbalanced over positions, what is learned errs alike for all
+    templates: 92.7 % and more. Where the liked position depends on a wording, name the wording in
+    `by` or ask all orders; without, a lean is shrunk (none is made).
+
     Source: the idea of a prior of positions is that of PriDe (C. Zheng et al., ICLR 2024), which
     averages softmaxes over permutations; here means are taken of log p.
 
