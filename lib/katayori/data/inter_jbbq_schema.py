@@ -10,14 +10,14 @@ from pydantic import Field
 from katayori.data.schema import Lenient
 
 
-class Attribute(Lenient):
+class _Attribute(Lenient):
     """Two groups of words, and the statistic they rest on."""
 
     source: str | None = None
     groups: dict[str, list[str]]
 
 
-class Exclusion(Lenient):
+class _Exclusion(Lenient):
     """Words that no profile holds together, by attribute."""
 
     words: dict[str, list[str]]
@@ -28,11 +28,11 @@ class LexiconFile(Lenient):
 
     example: ClassVar[str] = "data/study/inter_jbbq/README.md"
 
-    attributes: dict[str, Attribute] = Field(default_factory=dict)
-    exclusions: list[Exclusion] = Field(default_factory=list)
+    attributes: dict[str, _Attribute] = Field(default_factory=dict)
+    exclusions: list[_Exclusion] = Field(default_factory=list)
 
 
-class Clause(Lenient):
+class _Clause(Lenient):
     """A part of the sentence on a person: its wording for every subset of its attributes."""
 
     attributes: list[str]
@@ -42,7 +42,7 @@ class Clause(Lenient):
     forms: dict[str, str]
 
 
-class Context(Lenient):
+class _Context(Lenient):
     """A passage, its questions, and how many families are drawn for a preset."""
 
     id: str | int
@@ -54,7 +54,7 @@ class Context(Lenient):
     stereotype: dict[str, str] = Field(default_factory=dict)
     families: dict[str, Any] = Field(default_factory=dict)
     items: dict[str, Any] = Field(default_factory=dict)
-    exclusions: list[Exclusion] = Field(default_factory=list)
+    exclusions: list[_Exclusion] = Field(default_factory=list)
 
 
 class TopicFile(LexiconFile):
@@ -64,5 +64,5 @@ class TopicFile(LexiconFile):
     language: str
     persons: list[str]
     unknown: list[str]
-    profile: list[Clause]
-    contexts: list[Context]
+    profile: list[_Clause]
+    contexts: list[_Context]

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from katayori.data.files import json_lines
+from katayori.data.files import json_lines, ours
 from katayori.errors import KatayoriError, UnavailableError, expect
 
 if TYPE_CHECKING:
@@ -154,18 +154,15 @@ def ranked(rows: list[dict[str, Any]]) -> "pd.DataFrame":
 
 # -- rows in the format of BBQ's files -------------------------------------------------------------
 
-_FIELDS = {
-    "question_polarity": ("neg", "nonneg"),
-    "context_condition": ("ambig", "disambig"),
-    "label": (0, 1, 2),
-}
-CORE = (*_FIELDS, "answer_info", "context", "question", "ans0", "ans1", "ans2")
-#: Other spellings of the fields' values.
-_SPELT: dict[str, dict[str, str | int]] = {
-    "question_polarity": {"negative": "neg", "non_negative": "nonneg", "nonnegative": "nonneg"},
-    "context_condition": {"ambiguous": "ambig", "disambiguated": "disambig"},
+#: Field -> each spelling that is read, and its value in BBQ's files.
+_FIELDS: dict[str, Mapping[str, Any]] = {
+    "question_polarity": dict.fromkeys(("neg", "negative"), "neg")
+    | dict.fromkeys(("nonneg", "non_negative", "nonnegative"), "nonneg"),
+    "context_condition": dict.fromkeys(("ambig", "ambiguous"), "ambig")
+    | dict.fromkeys(("disambig", "disambiguated"), "disambig"),
     "label": {"0": 0, "1": 1, "2": 2},
 }
+CORE = (*_FIELDS, "answer_info", "context", "question", "ans0", "ans1", "ans2")
 _UNKNOWN = ("unknown", "不明", "未知", "わからない", "分からない", "判断できない")
 _ALIKE = {
     "f": "女性",
@@ -207,11 +204,12 @@ def problem(raw: dict[str, Any]) -> str:
         raw["additional_metadata"] = raw.pop("additional_metadeta")
     if lacks := [name for name in CORE if name not in raw]:
         return f"lacks {', '.join(lacks)}"
-    for name, valid in _FIELDS.items():
+    for name, known in _FIELDS.items():
         spelt = str(raw[name]).casefold().replace("-", "_")
-        raw[name] = _SPELT[name].get(spelt, raw[name])
-        if isinstance(raw[name], bool) or raw[name] not in valid:
-            return f"{name} is {raw[name]!r}, not one of {', '.join(map(str, valid))}"
+        if spelt not in known:
+            valid = ", ".join(map(str, dict.fromkeys(known.values())))
+            return f"{name} is {raw[name]!r}, not one of {valid}"
+        raw[name] = known[spelt]
     unknown = unknown_option(raw)
     if unknown is None:
         return "answer_info must describe three options and tag one of them 'unknown'"
@@ -252,9 +250,7 @@ def files_of(folder: str | Path, dataset_id: str, what: str) -> list[Path]:
 
 
 def _absent(folder: str | Path, dataset_id: str, what: str) -> UnavailableError:
-    from katayori.data import catalogue
-
-    how = catalogue.load()[dataset_id].how
+    how = ours("catalogue.yaml")["datasets"][dataset_id]["how"]
     return UnavailableError(f"no {what} (*.jsonl) in {Path(folder).name or 'no folder'}: {how}")
 
 
