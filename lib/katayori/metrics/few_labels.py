@@ -29,7 +29,6 @@ CORRECTED = (
     *("n_labels", "n_tied", "sensitivity", "specificity"),
     *("informed", "informed_low", "informed_high", "raw"),
 )
-_ENDS = ("value", "ci_low", "ci_high")
 
 
 def power_tuned(
@@ -131,27 +130,24 @@ def _win_rate(given: "_Given", seed: int) -> dict[str, Any]:
     has_label = ~np.isnan(kept.label)
     labels = kept.label[has_label]
     clusters = len(np.unique(kept.cluster[has_label]))
-    out: dict[str, Any] = dict.fromkeys((*_ENDS, *WITH_JUDGE), np.nan)
-    out |= {"measure": "win_rate", "n_labels": len(labels), "clusters": clusters}
+    out: dict[str, Any] = {"measure": "win_rate", "n_labels": len(labels), "clusters": clusters}
     out |= {"n": len(kept.label), "n_invalid": len(given.label) - len(kept.label)}
     if not len(labels):
         return out | {"status": "no_labels"}
+    value, weight, error, error_alone = _estimate(kept)
+    alone = float(labels.mean())
+    out |= {"value": value, "weight": weight, "alone": alone}
     sides = min((labels > 0.5).sum(), (labels < 0.5).sum())
     few = len(labels) < LEAST_LABELS or sides < LEAST_OF_EACH_SIDE
-    estimate = _Estimate(kept)
-    alone = float(labels.mean())
-    out |= {"value": estimate.value, "weight": estimate.weight, "alone": alone}
     problems = {"few_labels": few, "few_clusters": clusters < FEW_CLUSTERS}
-    problems["no_variation"] = estimate.error_alone < 1e-12
-    out["status"] = _first_of(problems)
+    out["status"] = _first_of(problems | {"no_variation": error_alone < 1e-12})
     if out["status"] != "ok":
         return out
     half = float(stats.t.ppf(0.975, clusters - 1))
-    out |= _interval("ci", estimate.value, half * estimate.error)
-    out |= _interval("alone", alone, half * estimate.error_alone)
-    out["saved"] = estimate.saved()
-    drawn = _saved_anew(kept, seed)
-    out["saved_low"], out["saved_high"] = (float(end) for end in np.quantile(drawn, [0.025, 0.975]))
+    out |= _interval("ci", value, half * error) | _interval("alone", alone, half * error_alone)
+    # Widths go as standard errors, since both intervals have the same degrees of freedom.
+    out["saved"] = 1 - (error / error_alone) ** 2
+    out["saved_low"], out["saved_high"] = np.quantile(_saved_anew(kept, seed), [0.025, 0.975])
     return out
 
 
@@ -182,35 +178,24 @@ def _arrays(cell: pd.DataFrame, label: str, verdict: str, cluster: str) -> _Give
     return _Given(cell[label].to_numpy(float), cell[verdict].to_numpy(float), codes)
 
 
-class _Estimate:
-    """The estimate of one cell and its clustered standard error, with and without the judge."""
-
-    def __init__(self, given: _Given) -> None:
-        label, verdict, codes = given
-        has_label = ~np.isnan(label)
-        label = label[has_label]
-        self.value, self.weight = power_tuned(label, verdict[has_label], verdict[~has_label])
-        rectified = label - self.weight * verdict[has_label]
-        influence = np.zeros(codes.max() + 1)
-        np.add.at(influence, codes[has_label], _influence(rectified))
-        if (~has_label).any():
-            rest = self.weight * _influence(verdict[~has_label])
-            np.add.at(influence, codes[~has_label], rest)
-        alone = np.zeros(len(influence))
-        np.add.at(alone, codes[has_label], _influence(label))
-        clusters = len(np.unique(codes[has_label]))
-        small = clusters / max(clusters - 1, 1)
-        self.error = float(np.sqrt(small * (influence**2).sum()))
-        self.error_alone = float(np.sqrt(small * (alone**2).sum()))
-
-    def saved(self) -> float:
-        """Widths go as standard errors, since both intervals have the same degrees of freedom."""
-        return 1 - (self.error / self.error_alone) ** 2 if self.error_alone > 0 else np.nan
+def _estimate(given: _Given) -> tuple[float, float, float, float]:
+    """The rate, the judge's weight, and the clustered standard error with and without the judge."""
+    has_label = ~np.isnan(given.label)
+    label, verdict = given.label[has_label], given.verdict[has_label]
+    rest = given.verdict[~has_label]
+    value, weight = power_tuned(label, verdict, rest)
+    own, others = given.cluster[has_label], given.cluster[~has_label]
+    both = np.concatenate([_influence(label - weight * verdict), weight * _influence(rest)])
+    clusters = len(np.unique(own))
+    small = clusters / max(clusters - 1, 1)
+    sums = np.bincount(np.concatenate([own, others]), both), np.bincount(own, _influence(label))
+    error, alone = (float(np.sqrt(small * (one**2).sum())) for one in sums)
+    return value, weight, error, alone
 
 
 def _influence(values: np.ndarray) -> np.ndarray:
     """What each value adds to the error of their mean."""
-    return (values - values.mean()) / len(values)
+    return (values - values.mean()) / len(values) if len(values) else values
 
 
 def _saved_anew(given: _Given, seed: int) -> np.ndarray:
@@ -223,9 +208,9 @@ def _saved_anew(given: _Given, seed: int) -> np.ndarray:
         rows = np.concatenate([rows_of[one] for one in drawn])
         anew = np.repeat(np.arange(len(drawn)), [len(rows_of[one]) for one in drawn])
         if np.isfinite(given.label[rows]).sum() > 1:
-            study = _Given(given.label[rows], given.verdict[rows], anew)
-            found.append(_Estimate(study).saved())
-    return np.array([share for share in found if np.isfinite(share)])
+            *_, error, alone = _estimate(_Given(given.label[rows], given.verdict[rows], anew))
+            found += [1 - (error / alone) ** 2] if alone > 0 else []
+    return np.array(found)
 
 
 def corrected_rate(
@@ -280,29 +265,27 @@ def _corrected(given: _Given) -> dict[str, Any]:
     labelled = ~np.isnan(two.label)
     clusters = len(np.unique(two.cluster[labelled]))
     n_verdicts = int((~np.isnan(given.verdict)).sum())
-    out: dict[str, Any] = dict.fromkeys((*_ENDS, *CORRECTED), np.nan)
-    out |= {"measure": "corrected_rate", "n_labels": int(labelled.sum()), "clusters": clusters}
+    out: dict[str, Any] = {"measure": "corrected_rate", "clusters": clusters}
     out |= {"n": len(two.label), "n_invalid": len(given.label) - n_verdicts}
-    out["n_tied"] = n_verdicts - len(two.label)
+    out |= {"n_labels": int(labelled.sum()), "n_tied": n_verdicts - len(two.label)}
     sums = _sums(two)
     total = sums.sum(axis=0)
-    least = min(total[1], total[3])
-    problems = {
-        "few_labels": out["n_labels"] < LEAST_LABELS or least < LEAST_OF_EACH_SIDE,
-        "few_clusters": clusters < FEW_CLUSTERS,
-    }
-    out["status"] = _first_of(problems)
+    few = out["n_labels"] < LEAST_LABELS or min(total[1], total[3]) < LEAST_OF_EACH_SIDE
+    out["status"] = _first_of({"few_labels": few, "few_clusters": clusters < FEW_CLUSTERS})
     if out["status"] != "ok":
         return out
-    found = _rates(total)
-    out |= found
-    informed = _jackknifed(sums, "informed")
-    half = float(stats.t.ppf(0.975, clusters - 1))
-    out["informed_low"] = found["informed"] - half * informed
-    out["informed_high"] = found["informed"] + half * informed
+    found, without = _rates(total), _rates(total - sums)
+    out |= {name: float(rate) for name, rate in found.items()}
+    # Standard errors from leaving out one cluster after the other.
+    parts = np.array([without["informed"], without["value"]])
+    squares = ((parts - parts.mean(axis=1, keepdims=True)) ** 2).sum(axis=1)
+    errors = np.sqrt((len(sums) - 1) / len(sums) * squares)
+    informed, value = stats.t.ppf(0.975, clusters - 1) * errors
+    out["informed_low"] = out["informed"] - informed
+    out["informed_high"] = out["informed"] + informed
     if out["informed_low"] <= 0:
         return out | {"value": np.nan, "status": "judge_uninformative"}
-    return out | _interval("ci", found["value"], half * _jackknifed(sums, "value"))
+    return out | _interval("ci", out["value"], value)
 
 
 def _sums(two: _Given) -> np.ndarray:
@@ -310,28 +293,15 @@ def _sums(two: _Given) -> np.ndarray:
     won, lost = two.label == 1, two.label == 0
     says_win = two.verdict == 1
     columns = [won & says_win, won, lost & ~says_win, lost, says_win, ~np.isnan(two.verdict)]
-    sums = np.zeros((len(np.unique(two.cluster)), len(columns)))
-    np.add.at(sums, two.cluster, np.column_stack(columns).astype(float))
-    return sums
+    return np.column_stack([np.bincount(two.cluster, one) for one in columns])
 
 
-def _rates(total: np.ndarray) -> dict[str, float]:
-    sensitivity, specificity = total[0] / total[1], total[2] / total[3]
-    informed = sensitivity + specificity - 1
-    raw = total[4] / total[5]
-    corrected = (raw + specificity - 1) / informed if informed else np.nan
-    return {
-        "value": float(np.clip(corrected, 0, 1)),
-        "sensitivity": float(sensitivity),
-        "specificity": float(specificity),
-        "informed": float(informed),
-        "raw": float(raw),
-    }
-
-
-def _jackknifed(sums: np.ndarray, name: str) -> float:
-    """Standard error of a rate, from leaving out one cluster after the other."""
-    total = sums.sum(axis=0)
-    values = np.array([_rates(total - own)[name] for own in sums])
-    n = len(values)
-    return float(np.sqrt((n - 1) / n * ((values - values.mean()) ** 2).sum()))
+def _rates(total: np.ndarray) -> dict[str, np.ndarray]:
+    """The rates of one total, or of many (rows)."""
+    true_wins, wins, true_losses, losses, says_win, verdicts = total.T
+    with np.errstate(divide="ignore", invalid="ignore"):
+        sensitivity, specificity = true_wins / wins, true_losses / losses
+        informed, raw = sensitivity + specificity - 1, says_win / verdicts
+        corrected = np.where(informed == 0, np.nan, (raw + specificity - 1) / informed)
+    rates = {"value": np.clip(corrected, 0, 1), "informed": informed, "raw": raw}
+    return rates | {"sensitivity": sensitivity, "specificity": specificity}
