@@ -170,19 +170,9 @@ def require_if_asked(
     return require(verb, frame, columns, by, named)
 
 
-def listed(names: str | Sequence[str]) -> list[str]:
-    """Names as a list; a single one may be given as it is.
-
-    Example:
-        >>> listed("model"), listed(("model", "prompt"))
-        (['model'], ['model', 'prompt'])
-    """
-    return [names] if isinstance(names, str) else list(names)
-
-
 def _apart(verb: str, by: str | Sequence[str], named: Sequence[str]) -> list[str]:
     """The names of `by`, none of which is a column of the result."""
-    names = listed(by)
+    names = [by] if isinstance(by, str) else list(by)
     if taken := [name for name in names if name in (*GIVEN, "measure", *named)]:
         raise FrameError(
             f"{verb}: by={taken[0]!r} is a column of the result; give it another name first, e.g."

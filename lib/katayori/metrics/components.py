@@ -13,25 +13,16 @@ of six: it is a facet of its own with 2 complete levels.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import chain, combinations
+from itertools import combinations
 from math import prod
 from numbers import Real
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from scipy.stats import t as student
 
-from katayori.frames import (
-    LABEL,
-    NUMBER,
-    NUMBER_OR_NONE,
-    FrameError,
-    cells,
-    flat,
-    listed,
-    require_if_asked,
-)
+from katayori.frames import LABEL, NUMBER, NUMBER_OR_NONE, FrameError, cells, flat, require_if_asked
 
 #: What joins the facets of an effect, such as "template x prompt".
 TIMES = " x "
@@ -47,7 +38,6 @@ _OF_DESIGN = ("requests", "se_low", "se_high", "half_width", "status")
 _NAMED = ("effect", "kind", *_MORE, *_OF_DESIGN)
 
 _Effect = tuple[str, ...]
-_Facet = TypeVar("_Facet", int, str)
 
 
 def components(
@@ -111,9 +101,9 @@ def components(
         [['template', 'random', 0.0], ['order', 'complete', 1.0],
          ['template x order', 'complete', 0.0]]
     """
-    facets, fixed = listed(facets), listed(fixed)
-    _check_facets("components", facets, fixed)
-    _check_names("components", value, facets)
+    facets, fixed = ([one] if isinstance(one, str) else list(one) for one in (facets, fixed))
+    for wrong in _wrong(value, facets, fixed):
+        raise FrameError(f"components: {wrong}")
     wanted = dict.fromkeys(facets, LABEL) | {value: NUMBER_OR_NONE}
     by = require_if_asked("components", frame, wanted, by, _NAMED)
     if len(frame) and frame[value].isin([np.inf, -np.inf]).any():
@@ -123,39 +113,32 @@ def components(
         table, left_out = _table(cell, value, facets)
         base = {"n": int(cell[value].notna().sum()), "left_out": left_out}
         base |= {"n_invalid": len(cell) - base["n"], "clusters": table.shape[0]}
-        squares = _mean_squares(table)
-        names = {facet: COMPLETE if facet in fixed else RANDOM for facet in facets}
         levels = dict(zip(facets, table.shape, strict=True))
-        found = _estimated(squares, levels, names, _status(table, base["n"], left_out))
+        status = _status(table, base["n"], left_out)
+        found = _estimated(_mean_squares(table), levels, fixed, status)
         rows += [key | base | row for row in found]
     return flat(rows, frame, by, names=["effect", "kind"], more=_MORE)
 
 
-def _check_names(verb: str, value: str, facets: Sequence[str]) -> None:
-    """FrameError for the column of values among the facets, or a name of the result."""
-    if value in facets:
-        raise FrameError(f"{verb}: value={value!r} is one of the facets, too; name another column")
-    if taken := [name for name in facets if name in ("value", *_OF_DESIGN)]:
-        raise FrameError(f"{verb}: the facet {taken[0]!r} is a column of the result; rename it")
-
-
-def _check_facets(verb: str, facets: Sequence[str], fixed: Sequence[str]) -> None:
-    """FrameError for facets that cannot be told apart, or a complete one that is none."""
+def _wrong(value: str, facets: Sequence[Any], fixed: Sequence[str]) -> Iterator[str]:
+    """What is wrong with the names of facets, the first thing first."""
     if not facets:
-        raise FrameError(f"{verb}: name the facets, e.g. facets=['template', 'prompt']")
-    if other := [name for name in facets if not isinstance(name, str)]:
-        raise FrameError(f"{verb}: facets={other[0]!r} is no text; rename the column")
-    strange = [name for name in facets if TIMES in name or facets.count(name) > 1]
-    if strange:
-        raise FrameError(
-            f"{verb}: facets={strange[0]!r} is named twice or holds {TIMES!r}; rename it"
-        )
-    if lacking := [name for name in fixed if name not in facets]:
-        raise FrameError(f"{verb}: fixed={lacking[0]!r} is none of the facets {list(facets)}")
+        yield "name the facets, e.g. facets=['template', 'prompt']"
+    for one in facets:
+        if not isinstance(one, str):
+            yield f"facets={one!r} is no text; rename the column"
+        elif TIMES in one or facets.count(one) > 1:
+            yield f"facets={one!r} is named twice or holds {TIMES!r}; rename it"
+        elif one == value:
+            yield f"value={value!r} is one of the facets, too; name another column"
+        elif one in ("value", *_OF_DESIGN):
+            yield f"the facet {one!r} is a column of the result; rename it"
+    if lacking := [one for one in fixed if one not in facets]:
+        yield f"fixed={lacking[0]!r} is none of the facets {list(facets)}"
     if facets[0] in fixed:
-        raise FrameError(
-            f"{verb}: fixed={facets[0]!r} comes first, where levels without all answers are left"
-            " out; name a facet first of which new levels could be drawn, such as the template"
+        yield (
+            f"fixed={facets[0]!r} comes first, where levels without all answers are left out; name"
+            " a facet first of which new levels could be drawn, such as the template"
         )
 
 
@@ -186,35 +169,33 @@ def _status(table: np.ndarray, n: int, left_out: int) -> str:
     return "ok" if table.any() else "no_variation"
 
 
-def _effects(facets: Sequence[_Facet]) -> Iterator[tuple[_Facet, ...]]:
+def _effects(facets: Sequence[Any]) -> list[tuple[Any, ...]]:
     """Every facet, every two of them, and so on."""
-    yield from chain.from_iterable(
-        combinations(facets, count) for count in range(1, len(facets) + 1)
-    )
+    return [effect for count in range(1, len(facets) + 1) for effect in combinations(facets, count)]
 
 
-def _mean_squares(table: np.ndarray) -> dict[tuple[int, ...], float]:
-    """M of every effect, by the places of its facets; NaN where a facet has one level, or none."""
+def _mean_squares(table: np.ndarray) -> np.ndarray:
+    """M of every effect; NaN where a facet has one level, or none."""
     axes = range(table.ndim)
-    out = {}
+    out = []
     for effect in _effects(axes):
         others = tuple(axis for axis in axes if axis not in effect)
         df = prod(table.shape[axis] - 1 for axis in effect)
         if not table.size or not df:
-            out[effect] = np.nan
+            out.append(np.nan)
             continue
         part = table.mean(axis=others, keepdims=True)
         for axis in effect:
             part = part - part.mean(axis=axis, keepdims=True)
         repeated = prod(table.shape[axis] for axis in others)
-        out[effect] = float(repeated * (part**2).sum() / df)
-    return out
+        out.append(float(repeated * (part**2).sum() / df))
+    return np.array(out)
 
 
 def _weights(levels: Mapping[str, int], fixed: Sequence[str]) -> tuple[list[_Effect], np.ndarray]:
     """The effects, and s_e as weights of the mean squares (shape: effects x effects)."""
     facets = list(levels)
-    effects = list(_effects(facets))
+    effects = _effects(facets)
     place = {effect: number for number, effect in enumerate(effects)}
     raw = np.zeros((len(effects), len(effects)))
     for effect in effects:
@@ -238,22 +219,18 @@ def _redrawn(squares: np.ndarray, df: np.ndarray) -> np.ndarray:
 
 
 def _estimated(
-    squares: Mapping[tuple[int, ...], float],
-    levels: Mapping[str, int],
-    kinds: Mapping[str, str],
-    status: str,
+    mean_square: np.ndarray, levels: Mapping[str, int], fixed: Sequence[str], status: str
 ) -> Iterator[dict[str, Any]]:
     """A row an effect."""
-    fixed = [facet for facet, kind in kinds.items() if kind == COMPLETE]
-    effects = list(_effects(list(levels)))
+    effects = _effects(list(levels))
     df = np.array([prod(levels[facet] - 1 for facet in effect) for effect in effects], float)
-    mean_square = np.array(list(squares.values()))
     values, ends = np.full(len(df), np.nan), np.full((2, len(df)), np.nan)
     if status == "no_variation":
         values = np.zeros(len(df))
     elif status == "ok":
         _, weights = _weights(levels, fixed)
-        values = _without_rounding(weights @ mean_square, mean_square)
+        values = weights @ mean_square
+        values[np.abs(values) < 1e-12 * mean_square.max()] = 0.0  # what rounding leaves of a 0
         drawn = np.maximum(_redrawn(mean_square, df) @ weights.T, 0)
         ends = np.quantile(drawn, [0.025, 0.975], axis=0)
     kept = np.maximum(values, 0)
@@ -272,11 +249,6 @@ def _estimated(
             "df": df[place] if 0 not in levels.values() else np.nan,
             "mean_square": mean_square[place],
         }
-
-
-def _without_rounding(values: np.ndarray, squares: np.ndarray) -> np.ndarray:
-    """Components without what rounding leaves of a 0."""
-    return np.where(np.abs(values) < 1e-12 * squares.max(), 0.0, values)
 
 
 def predict(
