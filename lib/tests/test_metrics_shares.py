@@ -8,12 +8,12 @@ from scipy.stats import beta, t
 
 from katayori.errors import KatayoriError
 from katayori.frames import GIVEN, not_asked, reason_of
+from katayori.metrics.factors import difference
 from katayori.metrics.share_intervals import share_interval
 from katayori.metrics.shares import (
     ABOUT_BELOW,
     SMALLEST_P,
     cluster_share,
-    difference,
     share,
     share_limits,
     share_p,

@@ -13,7 +13,7 @@ from statsmodels.stats.inter_rater import aggregate_raters, fleiss_kappa as thei
 from statsmodels.stats.proportion import confint_proportions_2indep
 
 from katayori.errors import KatayoriError
-from katayori.metrics import agreement, kappas, pairs, shares
+from katayori.metrics import agreement, factors, kappas, pairs, shares
 from katayori.metrics.agreement import SCALES, alpha_closed_form
 from katayori.metrics.share_intervals import share_interval
 
@@ -142,7 +142,7 @@ def clustered(rng, clusters, per, shares, spread):
 
 def test_a_balanced_difference_is_the_paired_t_interval():
     frame = clustered(np.random.default_rng(0), 12, 4, (0.7, 0.5), 0.5)
-    row = shares.difference(frame, value="value", group="group").iloc[0]
+    row = factors.difference(frame, value="value", group="group").iloc[0]
     means = frame.pivot_table(index="question", columns="group", values="value")
     theirs = stats.ttest_rel(means["a"], means["b"]).confidence_interval()
     assert (row["ci_low"], row["ci_high"]) == pytest.approx((theirs.low, theirs.high))
@@ -155,7 +155,7 @@ def test_an_unbalanced_difference_has_the_cluster_robust_error(nested):
     frame = clustered(rng, 16, 5, (0.7, 0.5), 0.8).sample(frac=0.6, random_state=1)
     if nested:
         frame["group"] = np.where(frame["question"] % 2 == 0, "a", "b")
-    row = shares.difference(frame, value="value", group="group", between=("a", "b")).iloc[0]
+    row = factors.difference(frame, value="value", group="group", between=("a", "b")).iloc[0]
     x = add_constant((frame["group"] == "a").astype(float))
     fit = OLS(frame["value"], x).fit(
         cov_type="cluster", cov_kwds={"groups": frame["question"], "use_correction": False}
@@ -177,7 +177,7 @@ def test_the_difference_covers(clusters):
     covered = []
     for _ in range(400):
         frame = clustered(rng, clusters, 4, chances, spread)
-        row = shares.difference(frame, value="value", group="group").iloc[0]
+        row = factors.difference(frame, value="value", group="group").iloc[0]
         if row["status"] == "ok":
             covered.append(row["ci_low"] <= truth[0] - truth[1] <= row["ci_high"])
     assert len(covered) > 380

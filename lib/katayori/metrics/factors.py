@@ -1,11 +1,13 @@
-"""Answers once for each factor, so that its levels can be compared; how far a factor moves them."""
+"""Factors: answers once for each of them, two of its levels compared, how far it moves answers."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from katayori.frames import LABEL, NUMBER_OR_NONE, cells, flat, require
+from katayori.frames import LABEL, NUMBER_OR_NONE, FrameError, cells, flat, require
+from katayori.metrics import intervals, shares
 from katayori.metrics.intervals import mean_interval
 
 
@@ -127,3 +129,86 @@ def _basis(columns: np.ndarray) -> np.ndarray:
     """An orthonormal basis of the space of some columns."""
     left, singular, _ = np.linalg.svd(columns, full_matrices=False)
     return left[:, singular > 1e-8 * max(1.0, singular[0])]
+
+
+def difference(
+    frame: pd.DataFrame,
+    *,
+    value: str,
+    group: str,
+    between: Sequence[Any] = (),
+    by: str | Sequence[str] = (),
+    cluster: str | None = "question",
+) -> pd.DataFrame:
+    """The mean of one group less that of another, with an interval over clusters.
+
+    A cluster may hold answers of both groups (a question asked about a woman and about a man), so
+    that what they share cancels, or of one group only.
+
+    Formula: mean of the first - mean of the second; interval by t on clusters - 1 degrees of
+    freedom, of each cluster's contribution to both ratios of sums.
+
+    Args:
+        frame: a row an answer. value: its column of numbers or flags; missing: invalid.
+        group: the column of the two groups. between: the two, first and second; needed where there
+            are more than two, otherwise in the order of the rows.
+        by: columns whose values are measured apart.
+        cluster: what would be drawn anew in another study; None: every row.
+
+    Returns:
+        by..., measure (`first - second`), value, n, n_invalid, clusters (of the group with fewer),
+        ci_low, ci_high, status, value_first, value_second. status: `ok`; `few_clusters` (fewer than
+        5 in a group: no interval); `no_variation` (all clusters alike: no interval of width 0);
+        `no_valid_answer` (of one group).
+
+    Raises:
+        KatayoriError: a column that is not there or holds something else; other than two groups.
+
+    Source: linearisation, as `intervals.contributions`.
+
+    Example:
+        >>> answers = pd.DataFrame({"yes": [1, 0, 1, 1, 0, 0, 1, 0, 1, 0]})
+        >>> answers = answers.assign(gender=["f", "m"] * 5, question=answers.index // 2)
+        >>> table = difference(answers, value="yes", group="gender")
+        >>> table[["measure", "value", "n", "clusters", "ci_low"]].round(2).to_numpy().tolist()
+        [['f - m', 0.6, 10, 5, -0.08]]
+    """
+    own = {value: NUMBER_OR_NONE, group: LABEL} | ({cluster: LABEL} if cluster else {})
+    by = require("difference", frame, own, by)
+    rows = []
+    if not frame.empty:
+        two = _two_groups(frame[group], between)
+        for key, cell in cells(frame.reset_index(drop=True), by):
+            used = cell[cell[group].isin(two)]
+            clusters = shares.clusters_of(used, cluster)
+            parts = [shares.sums(used.loc[used[group] == one, value], clusters) for one in two]
+            rows.append(key | _difference(parts, two, len(used)))
+    return flat(rows, frame, by, names=["measure"], more=["value_first", "value_second"])
+
+
+def _two_groups(groups: pd.Series, between: Sequence[Any]) -> list[Any]:
+    levels = list(pd.unique(groups))
+    chosen = list(between) or levels
+    lacking = [level for level in chosen if level not in levels]
+    if len(chosen) != 2 or lacking:
+        shown = ", ".join(repr(level) for level in levels[:8])
+        raise FrameError(
+            f"difference: column {groups.name!r} has the groups {shown}; name two of them, e.g."
+            f" between={tuple(levels[:2])!r}"
+        )
+    return chosen
+
+
+def _difference(
+    parts: Sequence[intervals.Ratio], groups: Sequence[Any], asked: int
+) -> dict[str, Any]:
+    first, second = parts
+    n = int(first[1].sum() + second[1].sum())
+    clusters = intervals.clusters_in(first, second)
+    row = {"measure": f"{groups[0]} - {groups[1]}", "value": np.nan, "n": n, "clusters": clusters}
+    row["n_invalid"] = asked - n
+    if not first[1].sum() or not second[1].sum():
+        return row | {**intervals.none(), "status": "no_valid_answer"}
+    means = [float(total.sum() / counted.sum()) for total, counted in parts]
+    row |= {"value": means[0] - means[1], "value_first": means[0], "value_second": means[1]}
+    return row | intervals.difference(intervals.contributions(first, second), clusters)
