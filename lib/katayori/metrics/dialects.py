@@ -342,8 +342,7 @@ def _counts(
         here = cell[context] == kind
         for name in COUNTED[:-1]:
             columns[f"{kind} {name}"] = (here & (meant == name)).astype(float)
-        is_right = meant == "unknown" if kind in PARTS["any ambiguous"] else cell[right] == 1
-        columns[f"{kind} right"] = (here & is_right).astype(float)
+        columns[f"{kind} right"] = (here & (cell[right] == 1)).astype(float)
     counted = pd.DataFrame(columns).groupby(cell[cluster], sort=False).sum()
     return {str(name): counted[name].to_numpy() for name in counted}
 

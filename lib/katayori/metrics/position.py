@@ -266,8 +266,6 @@ def _with_values(
 
 def _together(parts: list[pd.DataFrame], frame: pd.DataFrame) -> pd.DataFrame:
     """The cells one below the other; of an empty frame one with its reason."""
-    if parts:
-        return pd.concat(parts, ignore_index=True)
-    out = frame.assign(read_status=pd.Series(dtype=object))
-    out.attrs = dict(frame.attrs)
-    return out
+    if not parts:
+        return frame.assign(read_status=pd.Series(dtype=object))
+    return pd.concat(parts, ignore_index=True)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from katayori.frames import LABEL, LABEL_OR_NONE, FrameError, require_if_asked
+from katayori.frames import LABEL, LABEL_OR_NONE, FrameError, not_asked, reason_of, require_if_asked
 
 
 def varies(
@@ -51,9 +51,7 @@ def varies(
     keys = [*require_if_asked("varies", frame, wanted, by), unit]
     columns = [*keys, "varies", "with", "answers", "unreadable", "status"]
     if frame.empty:
-        out = pd.DataFrame(columns=columns)
-        out.attrs = dict(frame.attrs)
-        return out
+        return not_asked(reason_of(frame), columns)
     if factors and (twice := frame.duplicated([*keys, *factors])).any():
         example = frame.loc[twice, unit].iloc[0]
         raise FrameError(
