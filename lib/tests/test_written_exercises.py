@@ -13,12 +13,14 @@ import operator
 from decimal import ROUND_HALF_EVEN, ROUND_HALF_UP, Decimal
 from functools import partial
 
+import exercise_formulas
 import krippendorff
 import numpy as np
 import pandas as pd
 import pytest
 import recounts
 import statsmodels.api as sm
+from exercise_formulas import COMPARED, DRAWN
 from statsmodels.stats.inter_rater import cohens_kappa
 from statsmodels.stats.multitest import multipletests
 
@@ -29,13 +31,13 @@ from katayori.metrics.variation import varies
 from katayori.report import exercises as report_exercises
 from katayori.report.exercises import (
     ASK_FOR_MORE,
-    COMPARED,
     GENERAL,
     KINDS,
-    Comparison,
     ExercisesFile,
     Written,
+    cases,
     check,
+    difference,
     exercises,
 )
 
@@ -48,7 +50,7 @@ ASKED = {
     for number, one in exercises(notebook).items()
     if isinstance(one, Written)
 }
-INPUTS = {name: COMPARED[name].inputs(one.drawn_of, one.sizes) for name, (_, one) in ASKED.items()}
+INPUTS = {name: COMPARED[name].inputs() for name in ASKED}
 RIGHT = {name: [COMPARED[name].results(one)["right"] for one in INPUTS[name]] for name in NAMES}
 #: Name -> the names of its known slips.
 KNOWN = {name: {*COMPARED[name].results(INPUTS[name][0])} - {"right"} for name in NAMES}
@@ -81,6 +83,12 @@ def each(name):
     return pytest.mark.parametrize(("given", "right"), both, ids=range(len(both)))
 
 
+def made(inputs, right, **slips):
+    """Cases of formulas."""
+    results = {name: [one(*given) for given in inputs] for name, one in slips.items()}
+    return {"given": inputs, "results": {"right": [right(*one) for one in inputs], **results}}
+
+
 def near(value):
     """A number, or None where it is undefined."""
     return None if math.isnan(value) else pytest.approx(value, abs=1e-9)
@@ -91,9 +99,19 @@ def near(value):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_fifty_inputs_are_the_same_every_time(name):
-    own = ASKED[name][1]
     assert len(INPUTS[name]) == 50
-    assert repr(INPUTS[name]) == repr(COMPARED[name].inputs(own.drawn_of, own.sizes))
+    assert repr(INPUTS[name]) == repr(COMPARED[name].inputs())
+
+
+def test_the_cases_are_those_of_the_formulas():
+    assert exercise_formulas.CASES.read_text("utf-8") == exercise_formulas.as_file(), (
+        "run python lib/tests/exercise_formulas.py"
+    )
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_inputs_are_read_as_they_were_drawn(name):
+    assert repr([tuple(given) for given in cases()[name]["given"]]) == repr(INPUTS[name])
 
 
 @pytest.mark.parametrize("name", ["alpha", "by_content", "coverage", "diff_bias", "extra", "kappa"])
@@ -146,7 +164,7 @@ def test_other_attributes_are_none_to_five():
     inputs = INPUTS["selections"]
     assert {len(others) for _, others in inputs} == {0, 1, 2, 3, 4, 5}
     assert all(len({focal, *others}) == len(others) + 1 for focal, others in inputs)
-    assert {focal for focal, _ in inputs} == set(ASKED["selections"][1].drawn_of[0])
+    assert {focal for focal, _ in inputs} == set(DRAWN["selections"]["drawn_of"][0])
 
 
 def test_shares_give_interactions_of_both_signs_none_and_undefined_ones():
@@ -755,36 +773,35 @@ def test_what_are_no_selections_is_said_in_words(capsys, function, words):
 
 
 def test_results_are_compared_in_the_form_that_they_are_read_in():
-    tried = Comparison(lambda n: {"right": ["a", "b"]}, reads=sorted)
-    assert tried.difference(lambda n: ("b", "a"), [(2,)]) is None
-    found = tried.difference(lambda n: {"a"}, [(2,)])
+    tried = made([(2,)], lambda n: ["a", "b"])
+    assert difference(lambda n: ("b", "a"), tried, sorted) is None
+    found = difference(lambda n: {"a"}, tried, sorted)
     assert found == (["2"], "['a', 'b']", "gives ['a']", "")
 
 
 def test_a_long_result_is_cut():
-    tried = Comparison(lambda n: {"right": list(range(n))})
-    _, right, done, _ = tried.difference(lambda n: [0], [(300,)])
+    tried = made([(300,)], lambda n: list(range(n)))
+    _, right, done, _ = difference(lambda n: [0], tried)
     assert " 5, 6" in right and " 299" not in right and right.endswith(" ...")
     assert done == "gives [0]"
 
 
 def test_the_simplest_input_and_the_slip_that_explains_most_are_named():
     """A size is a turned sign wherever it is wrong, but not where it is right."""
-    tried = Comparison(lambda x: {"right": x})
-    found = tried.difference(abs, [(2,), (-22,), (-2,), (3,)])
+    found = difference(abs, made([(2,), (-22,), (-2,), (3,)], float))
     assert found == (["-2"], "-2", "gives 2", "without_sign")
 
 
 def test_a_slip_must_explain_nearly_all_inputs():
-    tried = Comparison(lambda x: {"right": x * x, "doubled": 2 * x})
     inputs = [(x,) for x in range(1, 31)]
-    assert tried.difference(lambda x: 2 * x, inputs)[-1] == "doubled"
-    assert tried.difference(lambda x: 2 * x if x < 20 else 0, inputs)[-1] == ""
+    tried = made(inputs, lambda x: float(x * x), doubled=lambda x: 2.0 * x)
+    assert difference(lambda x: 2 * x, tried)[-1] == "doubled"
+    assert difference(lambda x: 2 * x if x < 20 else 0, tried)[-1] == ""
 
 
 def test_texts_are_said_in_quotation_marks():
-    tried = Comparison(lambda kinds, kind: {"right": len(kinds)})
-    found = tried.difference(lambda kinds, kind: 3, [(["a", None], "a")])
+    tried = made([(["a", None], "a")], lambda kinds, kind: float(len(kinds)))
+    found = difference(lambda kinds, kind: 3, tried)
     assert found[:3] == (["['a', None]", "'a'"], "2", "gives 3")
 
 
