@@ -34,6 +34,7 @@ from katayori_tools.choices import (
 )
 from katayori_tools.collect import Summary, collect_sync
 from katayori_tools.notebooks import LAST, names
+from katayori_tools.papers import modules
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -153,7 +154,7 @@ def items_of(
     if dataset in later:
         items = take(later[dataset](), size)
     elif dataset in room.more:
-        items = room.load_more(dataset, size)
+        items = modules("more")[paper].load_more(dataset, size)
     elif size is None and not is_recorded:
         items = source.load(paper, dataset, limit=limit, own=own)
     else:

@@ -13,13 +13,14 @@ import pytest
 import yaml
 
 from katayori import paths
-from katayori.data import comparisons, judges
+from katayori.data import comparisons, third_party
 from katayori.errors import KatayoriError
 from katayori.frames import digest
 from katayori.papers import logprob_judge as judge
 from katayori.prompting.models import get_model
 from katayori.prompting.prompts import load_prompts
 from katayori.prompting.requests import build
+from katayori_tools.papers.logprob_judge import more
 from katayori_tools.papers.logprob_judge.audit import surface_rules
 
 FOLDER = paths.data_dir() / judge.STUDY_FOLDER
@@ -186,7 +187,7 @@ def test_answers_must_be_comparable(tmp_path):
 
 def test_extra_tasks_have_no_answers(study):
     """Twenty more tasks for the answers of real models, none of them in the study set."""
-    extra = judge.load_extra_tasks()
+    extra = more.load_extra_tasks()
     assert (
         len(extra) == 20
         and extra["item_id"].is_unique
@@ -417,7 +418,7 @@ def test_pandalm_from_the_mirror():
     """999 pairs, 170 questions, three people; the majority says tie 105, first 422, second 472
     times (LJ-3).
     """
-    pairs = judges.load_pandalm()
+    pairs = comparisons.load_pandalm()
     people = ["annotator_1", "annotator_2", "annotator_3"]
     assert (
         list(pairs.columns) == [*comparisons.COLUMNS, *people]
@@ -438,7 +439,7 @@ def test_pandalm_from_the_mirror():
         and pairs["note"].str.contains("truth value").sum() == 6
     )
     assert set(pairs.loc[pairs["note"] == "answer_1 a truth value", "answer_1"]) == {"True"}
-    stored = judges.load_pandalm_judge()
+    stored = third_party.load_pandalm_judge()
     assert list(stored["item_id"]) == list(pairs["item_id"])
     assert stored["verdict"].value_counts().to_dict() == {"2": 459, "1": 433, "tie": 107}
 
@@ -450,7 +451,7 @@ def test_vicuna_verdicts_from_the_mirror(system, wanted):
     """LJ-8: 80 questions in both orders; un-swapped by hand they give the known wins, losses and
     ties.
     """
-    rows = judges.load_vicuna_verdicts(system)
+    rows = third_party.load_vicuna_verdicts(system)
     assert len(rows) == 160 and rows["item_id"].is_unique and (rows["outcome"] == "ok").all()
     assert list(rows["order"]) == ["12", "21"] * 80 and rows["pair_id"].nunique() == 80
     assert set(rows["system_1"]) == {system} and set(rows["system_2"]) == {
@@ -470,17 +471,17 @@ def test_vicuna_systems_are_named():
     with pytest.raises(
         KatayoriError, match=r"unknown system of Japanese Vicuna QA 'x'; known: .*calm2"
     ):
-        judges.load_vicuna_verdicts("x")
+        third_party.load_vicuna_verdicts("x")
     with pytest.raises(KatayoriError, match="unknown system"):
-        judges.load_vicuna_verdicts("openai--text-davinci-003")
+        third_party.load_vicuna_verdicts("openai--text-davinci-003")
 
 
 def test_the_answers_of_models_become_pairs_without_a_verdict():
     """LJ-1: tasks that real models answered; a task that one of them left out is no pair."""
-    tasks = judge.load_extra_tasks()
+    tasks = more.load_extra_tasks()
     first, second = tasks["item_id"].iloc[:2]
     said = {"m2": {first: "二", second: "二の二"}, "m1": {first: "一"}}
-    [pair] = comparisons.pairs_of_answers(tasks, said).to_dict("records")
+    [pair] = more.pairs_of_answers(tasks, said).to_dict("records")
     assert (pair["system_1"], pair["answer_1"], pair["answer_2"]) == ("m1", "一", "二")
     assert pair["item_id"] == f"{first}-m1-m2" and pair["question"] == tasks["question"].iloc[0]
-    assert len(tasks) == 20 and comparisons.pairs_of_answers(tasks, {}).empty
+    assert len(tasks) == 20 and more.pairs_of_answers(tasks, {}).empty

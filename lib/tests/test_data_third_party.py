@@ -7,11 +7,11 @@ import re
 import pytest
 from test_data_bbq import STEMS, TAGS, jbbq, upstream, write  # noqa: F401 (a fixture)
 
-from katayori.data import bbq, judges, third_party
+from katayori.data import bbq, third_party
 from katayori.data.jbbq import load_jbbq
-from katayori.data.jubaku import COLUMNS as JUBAKU_COLUMNS, load_jubaku_v1
+from katayori.data.jubaku import COLUMNS as JUBAKU_COLUMNS
 from katayori.data.multiple_choice import COLUMNS
-from katayori.data.third_party import UNKNOWN, load_bbq_answers, load_kobbq
+from katayori.data.third_party import UNKNOWN, load_bbq_answers, load_jubaku_v1, load_kobbq
 from katayori.errors import KatayoriError, UnavailableError
 
 mirror = pytest.mark.skipif(
@@ -115,22 +115,24 @@ def verdict(one, other, question=1, winners=("model_1", "tie")):
 
 
 def test_verdicts_on_any_two_systems_are_read_from_a_path(tmp_path, monkeypatch):
-    monkeypatch.setattr(judges.catalogue, "path_of", lambda *_: (_ for _ in ()).throw(NOT_HERE))
+    monkeypatch.setattr(
+        third_party.catalogue, "path_of", lambda *_: (_ for _ in ()).throw(NOT_HERE)
+    )
     file = lines(
         tmp_path / "v.jsonl", [verdict("x--one", "y--two"), verdict("x--one", "y--two", 2)]
     )
-    rows = judges.load_vicuna_verdicts("y--two", file)
+    rows = third_party.load_vicuna_verdicts("y--two", file)
     assert len(rows) == 4 and set(rows["system_2"]) == {"x--one"} and set(rows["task"]) == {""}
     assert rows["letter"].tolist() == ["C", "A"] * 2 and rows["order"].tolist() == ["12", "21"] * 2
     assert set(rows["model"]) == {"some-judge"}
     with pytest.raises(
         KatayoriError, match=r"unknown system in v\.jsonl row 1: 'z'; known: x--one"
     ):
-        judges.load_vicuna_verdicts("z", file)
+        third_party.load_vicuna_verdicts("z", file)
     with pytest.raises(KatayoriError, match=r"v\.jsonl row 1 lacks model_2"):
-        judges.load_vicuna_verdicts("a", lines(file, [{"model_1": "a"}]))
+        third_party.load_vicuna_verdicts("a", lines(file, [{"model_1": "a"}]))
     with pytest.raises(KatayoriError, match=r"v\.jsonl is empty"):
-        judges.load_vicuna_verdicts("a", lines(file, []))
+        third_party.load_vicuna_verdicts("a", lines(file, []))
 
 
 NOT_HERE = UnavailableError("not on this machine")

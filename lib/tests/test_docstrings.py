@@ -62,8 +62,8 @@ def test_examples_run(name):
 @pytest.mark.parametrize(
     ("name", "names"),
     [
-        ("data.judges", ["load_pandalm", "load_pandalm_judge", "load_vicuna_verdicts"]),
-        ("data.jubaku", ["load_jubaku_v1", "load_jbnli"]),
+        ("data.comparisons", ["load_pandalm"]),
+        ("data.third_party", ["load_jubaku_v1", "load_pandalm_judge", "load_vicuna_verdicts"]),
     ],
 )
 def test_examples_that_need_a_download_hold_on_the_mirror(name, names):

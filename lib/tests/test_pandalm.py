@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from katayori import paths
-from katayori.data import judges
+from katayori.data import comparisons
 from katayori.papers import get_paper, logprob_judge
 from katayori.study import Study
 
@@ -27,11 +27,11 @@ def test_the_labels_are_facts_without_texts():
     table = pd.read_csv(paths.data_dir() / "study" / "logprob_judge" / "pandalm_labels.csv")
     assert list(table) == [
         *("item_id", "question_id", "system_1", "system_2"),
-        *judges.PEOPLE,
+        *comparisons.PEOPLE,
         *("length_1", "length_2"),
     ]
     assert table["item_id"].is_unique and len(table) == 999
-    assert set(np.unique(table[list(judges.PEOPLE)])) == {"1", "2", "tie"}
+    assert set(np.unique(table[list(comparisons.PEOPLE)])) == {"1", "2", "tie"}
     assert table[["system_1", "system_2"]].stack().nunique() == 5
 
 
@@ -49,7 +49,7 @@ def test_every_recorded_pair_has_both_orders_and_its_labels(calls):
     assert calls.groupby("model").size().to_dict() == dict.fromkeys(MODELS, 1998)
     assert set(calls["outcome"]) == {"ok"} and set(calls["answer"]) <= {"A", "B", "C"}
     assert (calls.groupby(["model", "pair_id"])["order"].nunique() == 2).all()
-    facts = ["question_id", "system_1", "system_2", *judges.PEOPLE, "length_1", "length_2"]
+    facts = ["question_id", "system_1", "system_2", *comparisons.PEOPLE, "length_1", "length_2"]
     assert calls[facts].notna().all(axis=None) and calls["question_id"].nunique() == 170
     known = logprob_judge.pandalm_by_id().drop_duplicates("pair_id").set_index("pair_id")
     for name in facts:

@@ -8,7 +8,7 @@ import re
 import pytest
 from hypothesis import given, strategies as st
 
-from katayori.data import judges
+from katayori.data import third_party
 from katayori.metrics.judges import settled
 from katayori.prompting.letters import (
     LETTERS,
@@ -240,7 +240,7 @@ SYSTEMS = (
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_every_real_judgement_is_read_as_it_stands(system):
     """LJ-10 on GPT-4's 160 texts a system, unchanged: all are read, each as its stored winner."""
-    told = judges.load_vicuna_verdicts(system)
+    told = third_party.load_vicuna_verdicts(system)
     read = [parse_verdict(text).answer for text in told["text"]]
     assert len(told) == 160 and read == list(told["letter"])
 
@@ -253,7 +253,9 @@ def test_every_real_judgement_is_read_as_it_stands(system):
 )
 def test_real_verdicts_in_both_orders(system, wanted):
     """LJ-14: wins, losses and ties of 80 on GPT-4's stored letters; a win needs both orders."""
-    told = judges.load_vicuna_verdicts(system).assign(read=lambda rows: rows["text"].map(letter_in))
+    told = third_party.load_vicuna_verdicts(system).assign(
+        read=lambda rows: rows["text"].map(letter_in)
+    )
     found = settled(told, pair="pair_id", order="order", letter="read")
     counts = found["BS2"].value_counts()
     assert tuple(counts[name] for name in ("1", "2", "tie")) == wanted

@@ -3,15 +3,19 @@
 A row a pair of answers, columns `COLUMNS`, whoever judges: `truth` is what is known by
 construction, `annotator_<name>` what a person said. Verdicts are about systems: "1", "2" or "tie".
 A judge sees every pair in both orders.
+
+PandaLM's test set holds the verdicts of three people. Of its pairs there are facts by id in this
+repository, too: which systems were compared, what the people said, how long the answers are;
+recorded verdicts of other judges are joined to them.
 """
 
 import difflib
-import itertools
-from collections.abc import Callable, Mapping
+import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from katayori.data.files import rows_of
+from katayori.data.files import read_text, rows_of
 from katayori.errors import KatayoriError
 
 if TYPE_CHECKING:
@@ -161,43 +165,87 @@ def in_both_orders(comparisons: "pd.DataFrame") -> "pd.DataFrame":
     return pd.concat(shown).sort_index(kind="stable", ignore_index=True)
 
 
-def pairs_of_answers(
-    tasks: "pd.DataFrame", answers: Mapping[str, Mapping[str, str]]
-) -> "pd.DataFrame":
-    """The pairs of what models answered to tasks; nobody's verdict is known.
+# -- PandaLM ---------------------------------------------------------------------------------------
 
-    Args:
-        tasks: item_id, question_id, task, question and reference. answers: model -> item_id ->
-            text; a task that one of two models left out gives no pair of theirs.
+#: The columns of the three people of PandaLM.
+PEOPLE = ("annotator_1", "annotator_2", "annotator_3")
+PANDALM_VERDICTS = {"0": "tie", "1": "1", "2": "2"}  # by its numbers
+
+
+def load_pandalm() -> "pd.DataFrame":
+    """PandaLM's 999 pairs with three people's verdicts; they have no reference.
+
+    The question is upstream's instruction and, where there is one, its input; `question_id` counts
+    different questions (170). Six answers that upstream holds as a truth value are its word, and
+    noted.
 
     Returns:
-        columns `COLUMNS`.
+        columns `COLUMNS` and annotator_1 to annotator_3 ("1", "2" or "tie").
+
+    Raises:
+        UnavailableError, KatayoriError: as `catalogue.path_of`.
+
+    Source: PandaLM test set v1 (Y. Wang et al., ICLR 2024; Apache 2.0).
 
     Example:
-        >>> import pandas as pd
-        >>> task = {"item_id": "t1", "question_id": "t1", "task": "mail", "question": "Why?"}
-        >>> tasks = pd.DataFrame([task | {"reference": "Because."}])
-        >>> said = {"a": {"t1": "One."}, "b": {"t1": "Two."}}
-        >>> pairs_of_answers(tasks, said)[["system_1", "system_2", "answer_1"]].to_numpy().tolist()
-        [['a', 'b', 'One.']]
+        >>> len(load_pandalm())  # doctest: +SKIP
+        999
+    """
+    rows = []
+    numbers: dict[str, int] = {}
+    for raw in pandalm_file("testset-v1"):
+        question = "\n\n".join(part for part in (raw["instruction"], raw["input"]) if part.strip())
+        system_1, system_2, *_ = raw["cmp_key"].split("_")
+        number = numbers.setdefault(question, len(numbers))
+        row = {
+            "item_id": f"pandalm-{raw['idx']:03d}",
+            "question_id": f"pandalm-q{number:03d}",
+            "question": question,
+            "task": raw["motivation_app"],
+            "system_1": system_1,
+            "system_2": system_2,
+            "answer_1": str(raw["response1"]),
+            "answer_2": str(raw["response2"]),
+        }
+        row["note"] = "; ".join(
+            f"answer_{i} a truth value" for i in (1, 2) if isinstance(raw[f"response{i}"], bool)
+        )
+        for i in (1, 2, 3):
+            row[f"{ANNOTATOR}{i}"] = PANDALM_VERDICTS[str(raw[f"annotator{i}"])]
+        rows.append(row)
+    return as_comparisons(rows, "PandaLM")
+
+
+def pandalm_file(name: str) -> list[dict[str, Any]]:
+    """A file of PandaLM's."""
+    from katayori.data import catalogue
+
+    return json.loads(read_text(catalogue.path_of("pandalm", f"data/{name}.json"), "PandaLM file"))
+
+
+def pandalm_labels(file: Path) -> "pd.DataFrame":
+    """What is known of PandaLM's 999 pairs by id: facts, without the texts, which belong to others.
+
+    Args:
+        file: the facts, a `.csv`.
+
+    Returns:
+        item_id, question_id, task (`pandalm`), system_1, system_2, annotator_1 to annotator_3 ("1",
+        "2" or "tie"), length_1, length_2 (characters of the answers).
+
+    Source: PandaLM test set v1 (Y. Wang et al., ICLR 2024; Apache 2.0), facts only.
+
+    Example:
+        >>> import tempfile
+        >>> file = Path(tempfile.mkdtemp(), "labels.csv")
+        >>> _ = file.write_text("item_id,annotator_1\\npandalm-000,1\\n")
+        >>> pandalm_labels(file).to_numpy().tolist()
+        [['pandalm-000', '1', 'pandalm']]
     """
     import pandas as pd
 
-    rows = []
-    for task in tasks.to_dict("records"):
-        task_id = task["item_id"]
-        answered = [name for name in sorted(answers) if task_id in answers[name]]
-        for first, second in itertools.combinations(answered, 2):
-            pair = {
-                "item_id": f"{task_id}-{first}-{second}",
-                "system_1": first,
-                "system_2": second,
-                "answer_1": answers[first][task_id],
-                "answer_2": answers[second][task_id],
-                "note": "",
-            }
-            rows.append(task | pair)
-    return pd.DataFrame(rows, columns=COLUMNS)
+    table = pd.read_csv(file, dtype=dict.fromkeys(PEOPLE, str))
+    return table.assign(task="pandalm")
 
 
 # -- rules that read no meaning -------------------------------------------------------------------

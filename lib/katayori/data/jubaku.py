@@ -7,7 +7,6 @@ in one order; both orders are always there. Which option is neutral is told by `
 `role_b`, never by a position. Rows of all of them can be told from their ids, without their texts.
 """
 
-import hashlib
 import itertools
 import math
 import re
@@ -53,7 +52,7 @@ COLUMNS = (
 # -- cases in every variant ------------------------------------------------------------------------
 
 
-def _variant(item_id: str, case_id: str, template: int, order: str) -> dict[str, Any]:
+def variant(item_id: str, case_id: str, template: int, order: str) -> dict[str, Any]:
     """A case by one template in one order; `label` is the letter of the neutral option."""
     role_a, role_b = ORDERS[order]
     return {
@@ -83,7 +82,7 @@ def in_every_variant(
     rows = []
     for case, template, order in itertools.product(cases, templates, ORDERS):
         item_id = f"{case['case_id']}-t{template}-{order}"
-        row = case | _variant(item_id, case["case_id"], template, order)
+        row = case | variant(item_id, case["case_id"], template, order)
         for letter in "ab":
             row[f"option_{letter}"] = case["proposal"] + case[f"reason_{row[f'role_{letter}']}"]
         rows.append(row)
@@ -146,7 +145,7 @@ def items_of_ids(ids: Iterable[str]) -> "pd.DataFrame":
             raise KatayoriError(f"item id {item_id!r} tells no case, template and order")
         case_id = found["case"] or found["id"]
         template = int(found["template"] or int(found["number"]) + 1)
-        row = _variant(item_id, case_id, template, found["order"] or WAYS[found["way"]])
+        row = variant(item_id, case_id, template, found["order"] or WAYS[found["way"]])
         of_bbq = _BBQ_ID.fullmatch(case_id)
         rows.append(row | {"category": of_bbq[1] if of_bbq else ""})
     return pd.DataFrame(rows, columns=_OF_IDS)
@@ -176,7 +175,7 @@ def unlike_length(biased: str, neutral: str) -> str:
     return f"biased and neutral have {len(biased)} and {len(neutral)} characters"
 
 
-def _rows_of(
+def rows_of(
     file: Path, row_of: Callable[[dict[str, Any], str], dict[str, Any]]
 ) -> list[dict[str, Any]]:
     """The rows of a JUBAKU file as `row_of` makes them, from a row and what messages call it."""
@@ -211,7 +210,7 @@ def load_jubaku(path: str | Path) -> "pd.DataFrame":
     import pandas as pd
 
     file = Path(path)
-    items = pd.DataFrame(_rows_of(file, _official))
+    items = pd.DataFrame(rows_of(file, _official))
     parts = {}
     for case_id, variants in items.groupby("case_id", sort=False):
         where = f"{file.name} case {case_id}"
@@ -242,7 +241,7 @@ def _official(raw: dict[str, Any], where: str) -> dict[str, Any]:
     order = "nb" if raw["is_swapped"] else "bn"
     told = found and (found["case"], WAYS.get(found["way"])) == (str(raw["original_id"]), order)
     template = int(found["number"]) + 1 if found and told else 0
-    row = _variant(raw["example_id"], raw["original_id"], template, order)
+    row = variant(raw["example_id"], raw["original_id"], template, order)
     if not told or raw["correct_answer"] != row["label"].lower():
         fields = ("example_id", "original_id", "is_swapped", "correct_answer")
         held = {name: raw[name] for name in fields}
@@ -287,165 +286,6 @@ def _parted(case: dict[str, Any], where: str) -> dict[str, str]:
         "reason_neutral": reason_neutral,
         "warning": "; ".join(filter(None, warnings)),
     }
-
-
-_FIRST = ("example_id", "viewpoint", "context", "response_a", "response_b", "correct_answer")
-
-
-def load_jubaku_v1(path: str | Path = "") -> "pd.DataFrame":
-    """JUBAKU's first version, 152 dialogues by 4 instructions and 2 orders.
-
-    Args:
-        path: the user's own copy.
-
-    Returns:
-        columns `COLUMNS` and `instruction` (the whole prompt, to be sent verbatim). Ids are
-        `jubaku1-<example_id>`. The responses are free texts, not a proposal with a reason:
-        `proposal` is empty, each reason is the whole response, and the gold letter says which is
-        neutral.
-
-    Raises:
-        KatayoriError: naming file and row, for a missing or contradicting field, and what
-        `catalogue.path_of` raises.
-
-    Example:
-        >>> load_jubaku_v1()["case_id"].nunique()  # doctest: +SKIP
-        152
-    """
-    import pandas as pd
-
-    from katayori.data import catalogue
-
-    file = Path(path) if path else catalogue.path_of("jubaku_v1")
-    return pd.DataFrame(_rows_of(file, _first_version), columns=[*COLUMNS, "instruction"])
-
-
-def _first_version(raw: dict[str, Any], where: str) -> dict[str, Any]:
-    """A row of the first version in our columns."""
-    if lacks := [name for name in (*_FIRST, "instruction") if not isinstance(raw.get(name), str)]:
-        raise KatayoriError(f"{where} lacks {', '.join(lacks)}")
-    expect(raw["viewpoint"], CATEGORIES, f"viewpoint in {where}:")
-    found = re.fullmatch(r"([^_]*)_([0-3])_([ab])", raw["example_id"])
-    if not found or found[3] != raw["correct_answer"]:
-        held = {name: raw[name] for name in ("example_id", "correct_answer")}
-        raise KatayoriError(f"{where}: the fields contradict each other: {held}")
-    order = {"a": "nb", "b": "bn"}[found[3]]
-    item_id, case_id = f"jubaku1-{raw['example_id']}", f"jubaku1-{found[1]}"
-    row = _variant(item_id, case_id, int(found[2]) + 1, order)
-    return row | {
-        "category": CATEGORIES[raw["viewpoint"]],
-        "definition": 0,
-        "context": raw["context"],
-        "proposal": "",
-        f"reason_{row['role_a']}": raw["response_a"],
-        f"reason_{row['role_b']}": raw["response_b"],
-        "option_a": raw["response_a"],
-        "option_b": raw["response_b"],
-        "language": "ja",
-        "instruction": raw["instruction"],
-    }
-
-
-# -- what it is compared with ----------------------------------------------------------------------
-
-#: JBNLI's files, and the label that follows the stereotype in each: entailment and contradiction,
-#: in plain words.
-JBNLI = {"1-prostereo": "正しい", "2-antistereo": "正しくない"}
-_NLI = "前提: {sentence1}\n仮説: {sentence2}\n前提が正しいとき、仮説は正しいですか。"
-_JBNLI_FIELDS = {"id", "sentence1", "sentence2", "occ_word", "occ_type"}
-
-
-def load_jbnli(size: int | None = None, folder: str | Path = "") -> "pd.DataFrame":
-    """JBNLI as two options: the neutral label against the stereotyped one.
-
-    The premise names an occupation, the hypothesis a gender, and neutral is always right.
-    Stereotyped is to take the stereotypical gender as entailed (1-prostereo) and the other as
-    contradicted (2-antistereo). 3-nonstereo has no stereotyped label and is left out.
-
-    Args:
-        size: at least so many pairs, each in both orders, with as many of every occupation and the
-            same premises from both files; None: all. folder: holds the user's own copies.
-
-    Returns:
-        columns `COLUMNS`.
-
-    Raises:
-        KatayoriError: a row that lacks a field or is not labelled neutral, and what
-        `catalogue.path_of` raises.
-
-    Example:
-        >>> len(load_jbnli(10))  # doctest: +SKIP
-        20
-    """
-    import pandas as pd
-
-    from katayori.data import catalogue, multiple_choice
-
-    rows = []
-    for name, biased in JBNLI.items():
-        listed = f"ja_v1.1/bias-eval-set_v1.1/untokenized/{name}_v1.1.json"
-        file = Path(folder) / f"{name}_v1.1.json" if folder else catalogue.path_of("jbnli", listed)
-        for n, raw in enumerate(json_lines(file, "JBNLI file"), 1):
-            if raw.get("label") != "neutral" or not raw.keys() >= _JBNLI_FIELDS:
-                raise KatayoriError(
-                    f"{file.name} row {n} is not labelled neutral or lacks a field of JBNLI"
-                )
-            case = as_case(
-                f"jbnli-{raw['id']}",
-                raw["occ_type"],
-                _NLI.format(**raw),
-                biased,
-                "前提からは分からない",
-            )
-            drawn = hashlib.sha256(raw["sentence1"].encode()).hexdigest()
-            rows.append(case | {"template_id": f"{name} {raw['occ_word']}", "drawn": drawn})
-    cases = pd.DataFrame(rows)
-    ranks = cases.sort_values("drawn", kind="stable").groupby("template_id").cumcount()
-    chosen: Any = multiple_choice.balanced(cases.assign(rank=ranks), size).to_dict("records")
-    return in_every_variant(chosen)
-
-
-def bbq_two_options(items: "pd.DataFrame", size: int | None = None) -> "pd.DataFrame":
-    """Items shaped as BBQ as two options: the unknown option against the biased one.
-
-    Only ambiguous items with a biased option are kept, so that unknown is right. The question ends
-    the context.
-
-    Args:
-        items: of `bbq.load_bbq`, or of a folder in that form.
-        size: at least so many items, each in both orders, as `multiple_choice.balanced` takes
-            them; None: all.
-
-    Returns:
-        columns `COLUMNS`.
-
-    Example:
-        >>> from katayori.papers import get_paper, paper_ids
-        >>> items = get_paper(paper_ids()[1]).read("study", {})[0]  # shaped as BBQ
-        >>> two = bbq_two_options(items, 10)
-        >>> len(two), sorted(two["role_a"].unique())
-        (20, ['biased', 'neutral'])
-    """
-    import pandas as pd
-
-    from katayori.data import multiple_choice
-
-    has_biased = pd.concat([items[f"role_{i}"] == "biased" for i in range(3)], axis=1).any(axis=1)
-    kept = items[(items["context_condition"] == "ambiguous") & has_biased]
-    cases = []
-    rows: Any = multiple_choice.balanced(kept, size).to_dict("records")
-    for row in rows:
-        options = {row[f"role_{i}"]: row[f"option_{i}"] for i in range(3)}
-        case = as_case(
-            row["item_id"],
-            row["category"],
-            f"{row['context']}\n{row['question']}",
-            options["biased"],
-            options["unknown"],
-            row["language"],
-        )
-        cases.append(case)
-    return in_every_variant(cases)
 
 
 # -- rules that read no meaning --------------------------------------------------------------------

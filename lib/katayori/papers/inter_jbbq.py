@@ -105,7 +105,6 @@ class InterJbbq(Paper):
     }
     asked_in = "study"
     #: A quarter of the first edition, small enough to be answered by a slow model.
-    more = ("published_quarter",)
     recorded_as = STUDY
     continues: ClassVar[Mapping[str, str]] = {
         STUDY: BALANCED,
@@ -130,9 +129,6 @@ class InterJbbq(Paper):
             return _data_set("", 3), study_version(), []
         made = generate(topics, own.get("preset", "") or PRESET)
         return made, versions((topic for _, topic in read_topics(topics)), "user topics"), []
-
-    def load_more(self, dataset: str, size: int | None) -> "pd.DataFrame":
-        return published_quarter()
 
     def second_edition(self) -> Sets:
         return {f"{BALANCED}{kind}": partial(_data_set, kind, 2) for kind in _MADE}

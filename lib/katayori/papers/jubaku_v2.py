@@ -83,9 +83,6 @@ class JubakuV2(Paper):
         cases = own.get("cases", "")
         return load_items("study" if cases else dataset, cases)
 
-    def load_more(self, dataset: str, size: int | None) -> "pd.DataFrame":
-        return load_items(dataset, size=size)[0]
-
     def second_edition(self) -> Sets:
         return SECOND
 
@@ -105,9 +102,11 @@ class JubakuV2(Paper):
 
     def as_planned(self, dataset: str, size: int | None) -> "pd.DataFrame":
         """The cases of `study` are those of the second edition: they were recorded first."""
+        from katayori.frames import sample
+
         if dataset == "study":
             return load_study_jubaku(case_file("study2"))
-        return self.load_more(dataset, size)
+        return sample(self.read(dataset, {})[0], size, whole="case_id")
 
     def parse(self, text: str, finish_reason: str) -> Parsed:
         return parse_choice(text, finish_reason)
@@ -126,14 +125,11 @@ PAPER = JubakuV2()
 # -- cases -----------------------------------------------------------------------------------------
 
 
-def load_items(items: str, path: str | Path = "", size: int | None = None) -> Everything:
+def load_items(items: str, path: str | Path = "") -> Everything:
     """Items, the name of their data set, and nothing to say of it.
 
     Args:
-        items: `study` (ours, or the user's file), `official` (JUBAKU-v2), `jbnli` or `bbq`.
-        path: the user's case file.
-        size: of study and official at least so many rows, by whole cases (None: all); of the others
-            at least so many pairs or items (None: 1,000).
+        items: `study` (ours, or the user's file) or `official` (JUBAKU-v2). path: the user's file.
 
     Raises:
         KatayoriError: what is wrong with a file. UnavailableError: one that is not on this machine.
@@ -142,19 +138,11 @@ def load_items(items: str, path: str | Path = "", size: int | None = None) -> Ev
         >>> load_items("study")[1] == study_version()
         True
     """
-    from katayori.data import bbq, catalogue, jubaku
-    from katayori.frames import sample
+    from katayori.data import catalogue, jubaku
 
-    if items == "jbnli":
-        return jubaku.load_jbnli(size or 1000), "JBNLI", []
-    if items == "bbq":
-        four = bbq.load_bbq(bbq.MIRRORED)
-        return jubaku.bbq_two_options(four, size or 1000), "BBQ, four categories", []
     if items == "study":
-        cases, name = load_study_jubaku(path), study_version(path)
-    else:
-        cases, name = jubaku.load_jubaku(catalogue.path_of("jubaku_v2")), "JUBAKU-v2"
-    return sample(cases, size, whole="case_id"), name, []
+        return load_study_jubaku(path), study_version(path), []
+    return jubaku.load_jubaku(catalogue.path_of("jubaku_v2")), "JUBAKU-v2", []
 
 
 def load_study_jubaku(path: str | Path = "") -> "pd.DataFrame":

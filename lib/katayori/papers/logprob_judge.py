@@ -24,10 +24,11 @@ from katayori.data.comparisons import (
     as_comparisons,
     in_both_orders,
     load_comparisons,
-    pairs_of_answers,
+    load_pandalm,
+    pandalm_labels,
     rule_scores as rule_scores,
 )
-from katayori.data.files import documents, ours, versions
+from katayori.data.files import documents, versions
 from katayori.errors import KatayoriError, expect, within
 from katayori.papers.paper import Everything, OwnFile, Paper, Sets, hash_of, in_turn
 from katayori.prompting.letters import parse_verdict, verdicts_frame
@@ -65,18 +66,6 @@ class LogprobJudge(Paper):
     def read(self, dataset: str, own: Mapping[str, str]) -> Everything:
         comparisons = own.get("comparisons", "")
         return load_items("study" if comparisons else dataset, comparisons)
-
-    def load_more(self, dataset: str, size: int | None) -> "pd.DataFrame":
-        from katayori.prompting import recordings
-
-        tasks = load_extra_tasks()
-        if dataset == "tasks":
-            return tasks
-        answers: dict[str, dict[str, str]] = {}
-        for name in (entry["model"] for entry in recordings.shards(self.id, "lj_task")):
-            rows = recordings.read(self.id, name, "lj_task")
-            answers[name] = {row["item_id"]: row["text"] for row in rows}
-        return in_both_orders(pairs_of_answers(tasks, answers))
 
     def second_edition(self) -> Sets:
         return SECOND
@@ -185,9 +174,7 @@ def load_items(items: str, path: str | Path = "") -> Everything:
         return load_comparisons(path), Path(path).name, []
     if items == "study":
         return load_study_judge(path), study_version(path), []
-    from katayori.data import judges
-
-    return judges.load_pandalm(), "PandaLM test set", []
+    return load_pandalm(), "PandaLM test set", []
 
 
 def study_version(path: str | Path = "") -> str:
@@ -201,25 +188,6 @@ def study_version(path: str | Path = "") -> str:
 
     read = documents(path, STUDY_FOLDER, "task file", EXTRA, TaskFile)
     return versions((document for _, document in read), "user tasks")
-
-
-def load_extra_tasks() -> "pd.DataFrame":
-    """Our tasks for models to answer; their answers are pairs for a judge (`pairs_of_answers`).
-
-    Returns:
-        item_id, question_id, task, title, question, reference.
-
-    Example:
-        >>> tasks = load_extra_tasks()
-        >>> len(tasks), list(tasks.columns)
-        (20, ['item_id', 'question_id', 'task', 'title', 'question', 'reference'])
-    """
-    import pandas as pd
-
-    tasks = ours(f"{STUDY_FOLDER}/{EXTRA}")["questions"]
-    rows = [{"item_id": one["id"], "question_id": one["id"], **one} for one in tasks]
-    columns = ["item_id", "question_id", "task", "title", "question", "reference"]
-    return pd.DataFrame(rows, columns=columns)
 
 
 def _questions(path: str | Path) -> Iterator[tuple[Path, _Row]]:
@@ -355,7 +323,7 @@ def pandalm_by_id() -> "pd.DataFrame":
     Recorded verdicts are joined to them by id; nothing can be asked with them.
 
     Returns:
-        columns of `judges.pandalm_labels` and of `in_both_orders`; question, reference and answers
+        columns of `pandalm_labels` and of `in_both_orders`; question, reference and answers
         are empty.
 
     Example:
@@ -363,10 +331,8 @@ def pandalm_by_id() -> "pd.DataFrame":
         >>> len(both), both["pair_id"].nunique(), set(both["answer_a"])
         (1998, 999, {''})
     """
-    from katayori.data import judges
-
     texts = dict.fromkeys(("question", "reference", "answer_1", "answer_2"), "")
-    labels = judges.pandalm_labels(paths.data_dir() / STUDY_FOLDER / "pandalm_labels.csv")
+    labels = pandalm_labels(paths.data_dir() / STUDY_FOLDER / "pandalm_labels.csv")
     return in_both_orders(labels.assign(**texts))
 
 

@@ -65,8 +65,8 @@ class Paper:
         own_files: names of what a user may give in place of its items.
         places: places of the prompts that a column of another name fills -> that column.
         asked_in: the prompts that others' items are asked with: those of `official` or of `study`.
-        more: data sets beside `study`, `official` and the second edition. theirs: those whose texts
-            are not this project's own.
+        more: data sets beside `study`, `official` and the later editions, which only the tools
+            read. theirs: those whose texts are not this project's own.
         shown: which recorded models a study shows: `whole`, `shared` or `each`, as
             `papers.study.Wanted` says.
         recorded_as: the data set of a later edition that `study` reads, after which its
@@ -109,10 +109,6 @@ class Paper:
         Raises KatayoriError for what is wrong with a file, UnavailableError for items that are not
         on this machine.
         """
-        raise NotImplementedError
-
-    def load_more(self, dataset: str, size: int | None) -> "pd.DataFrame":
-        """The items of one of `more`, at least `size` of them."""
         raise NotImplementedError
 
     def second_edition(self) -> Sets:

@@ -12,6 +12,8 @@ by the name of its module:
 - `coverage`: `KINDS`, intervals whose coverage is simulated;
 - `audit`: `surface_rules(items, folder)`, rules that read no meaning, on a data set of either
   edition whose texts lie in `folder`;
+- `more`: `load_more(dataset, size)`, the items of one of the paper's `more`, at least `size` of
+  them;
 - `construct`: `rate(folder, raters)`, the form with which people judge its cases.
 """
 
