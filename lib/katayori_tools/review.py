@@ -21,12 +21,13 @@ from katayori import paths
 from katayori.data import files
 from katayori.data.schema import Lenient, Text
 from katayori.errors import KatayoriError, expect
-from katayori.metrics.agreement import alpha_jackknife, krippendorff_alpha
+from katayori.metrics.agreement import alpha_jackknife
 from katayori.papers import get_paper, paper_ids
 from katayori.report.run import harmless
 from katayori_tools import forms, study_sets
 from katayori_tools.notebooks import names
 from katayori_tools.papers import modules
+from katayori_tools.simulate_alpha import krippendorff_alpha
 
 NATIVE, MACHINE = "native reader", "machine"
 KINDS = {NATIVE: NATIVE, "日本語を母語とする読み手": NATIVE, MACHINE: MACHINE, "機械": MACHINE}

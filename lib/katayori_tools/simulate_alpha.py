@@ -1,16 +1,19 @@
-"""Intervals of alpha whose coverage is drawn: the bootstrap, and that of tables in a notebook."""
+"""Alpha of a table of ratios, and its intervals whose coverage is drawn."""
 
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from katayori.errors import expect
 from katayori.metrics.agreement import (
+    WEIGHTS,
     _alpha,
+    _estimate,
     _unit_sums,
+    alpha_band,
     alpha_jackknife,
     is_near_constant,
-    krippendorff_alpha,
     told_band,
 )
 from katayori.metrics.repeats import alpha_from_replicates as alpha_from_replicates
@@ -19,6 +22,44 @@ ALPHA_COLUMNS = [
     *("factor", "alpha", "ci_low", "ci_high", "band", "status"),
     *("n", "n_units", "n_invalid", "clusters"),
 ]
+
+
+def krippendorff_alpha(
+    table: pd.DataFrame | np.ndarray, *, weights: str = "standard"
+) -> dict[str, Any]:
+    """Krippendorff's alpha of a contingency table, squared difference, missing values
+    allowed.
+
+    Args:
+        table: units x levels, values in [0, 1], NaN = missing.
+        weights: `standard` (n_i - 1, rows with fewer than two values dropped), or `n_i_self_pairs`,
+            the reading of the paper's printed 1/n_i in which a value pairs with itself.
+
+    Returns:
+        alpha, band, status, n_units (pairable rows), n (values in them), n_invalid (cells without a
+        value).
+        status: `ok`; `constant` (all values equal: alpha is undefined, not 1); `no_pairable`; both
+        with alpha NaN.
+
+    Raises:
+        ValueError: values outside [0, 1]. KatayoriError: unknown weights.
+
+    Reference: K. Krippendorff, Content Analysis, 2004, ch. 11; the discrim-eval paper, section
+    5.1.2.
+
+    Example:
+        >>> found = krippendorff_alpha(np.array([[0, 0], [1, 1], [0, 1], [1, np.nan]]))
+        >>> round(found["alpha"], 3), found["n_units"], found["n_invalid"]
+        (0.444, 3, 1)
+    """
+    expect(weights, WEIGHTS, "weights")
+    ratios = np.asarray(table, float)
+    low = np.nanmin(ratios, initial=np.inf)
+    high = np.nanmax(ratios, initial=-np.inf)
+    if low < -1e-9 or high > 1 + 1e-9:
+        raise ValueError(f"response ratios must lie in [0, 1], got {low:g} to {high:g}")
+    found = _estimate(ratios, weights)
+    return found | {"band": alpha_band(found["alpha"])}
 
 
 def alpha_bootstrap(

@@ -16,9 +16,8 @@ from katayori.metrics.agreement import (
     alpha_band,
     alpha_closed_form,
     alpha_jackknife,
-    krippendorff_alpha,
 )
-from katayori_tools.simulate_alpha import alpha_bootstrap, alpha_table
+from katayori_tools.simulate_alpha import alpha_bootstrap, alpha_table, krippendorff_alpha
 
 NAN = np.nan
 SHAPES = hnp.array_shapes(min_dims=2, max_dims=2, min_side=1, max_side=9)

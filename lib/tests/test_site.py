@@ -366,7 +366,7 @@ def test_the_interface_shows_what_docstrings_say(base, monkeypatch, capfd):
         assert all((folder / f"katayori.{room}.{name}.html").is_file() for name in names)
     page = BeautifulSoup((folder / "katayori.metrics.agreement.html").read_text(), "html.parser")
     assert "Krippendorff" in page.article.get_text()
-    assert page.find(id="katayori.metrics.agreement.krippendorff_alpha")
+    assert page.find(id="katayori.metrics.agreement.alpha_jackknife")
     folded = page.find_all("summary")
     assert folded and all(one.get("aria-label") or one.get_text(strip=True) for one in folded)
     assert capfd.readouterr().err == ""

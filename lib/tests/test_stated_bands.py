@@ -8,11 +8,10 @@ from katayori.metrics.agreement import (
     WITHHELD,
     alpha_jackknife,
     is_near_constant,
-    krippendorff_alpha,
     told_band,
 )
 from katayori.metrics.intervals import FEW_CLUSTERS
-from katayori_tools.simulate_alpha import alpha_table
+from katayori_tools.simulate_alpha import alpha_table, krippendorff_alpha
 
 
 def table(rng, questions=70, share=0.5, effect=0.0, spread=0.0):

@@ -132,49 +132,12 @@ def _alpha(n: _Sums, squares: _Sums, weighted: _Sums, *totals: _Sums) -> np.ndar
     return np.where(spread > smallest, alpha, np.nan)
 
 
-def krippendorff_alpha(
-    table: pd.DataFrame | np.ndarray, *, weights: str = "standard"
-) -> dict[str, Any]:
-    """Krippendorff's alpha of a contingency table, squared difference, missing values
-    allowed.
-
-    Args:
-        table: units x levels, values in [0, 1], NaN = missing.
-        weights: `standard` (n_i - 1, rows with fewer than two values dropped), or `n_i_self_pairs`,
-            the reading of the paper's printed 1/n_i in which a value pairs with itself.
-
-    Returns:
-        alpha, band, status, n_units (pairable rows), n (values in them), n_invalid (cells without a
-        value).
-        status: `ok`; `constant` (all values equal: alpha is undefined, not 1); `no_pairable`; both
-        with alpha NaN.
-
-    Raises:
-        ValueError: values outside [0, 1]. KatayoriError: unknown weights.
-
-    Point estimates come from the `krippendorff` package where the number of distinct values is
-    small enough for it (0/1 answers), and from the closed form elsewhere; the tests hold the two
-    together.
-
-    Reference: K. Krippendorff, Content Analysis, 2004, ch. 11; the discrim-eval paper, section
-    5.1.2.
-
-    Example:
-        >>> found = krippendorff_alpha(np.array([[0, 0], [1, 1], [0, 1], [1, np.nan]]))
-        >>> round(found["alpha"], 3), found["n_units"], found["n_invalid"]
-        (0.444, 3, 1)
-    """
-    expect(weights, WEIGHTS, "weights")
-    ratios = np.asarray(table, float)
-    low = np.nanmin(ratios, initial=np.inf)
-    high = np.nanmax(ratios, initial=-np.inf)
-    if low < -1e-9 or high > 1 + 1e-9:
-        raise ValueError(f"response ratios must lie in [0, 1], got {low:g} to {high:g}")
-    return _estimate(ratios, weights)
-
-
 def _estimate(values: np.ndarray, weights: str) -> dict[str, Any]:
-    """What `krippendorff_alpha` gives, of any numbers."""
+    """alpha, status, n_units (pairable rows), n (values in them), n_invalid (cells without one).
+
+    The `krippendorff` package gives it where distinct values are few enough, the closed form
+    elsewhere; tests hold the two together.
+    """
     pairable = values[np.isfinite(values).sum(axis=1) >= 2]
     kept = pairable[np.isfinite(pairable)]
     status = "ok"
@@ -190,7 +153,6 @@ def _estimate(values: np.ndarray, weights: str) -> dict[str, Any]:
         alpha = alpha_closed_form(pairable, weights)
     return {
         "alpha": alpha,
-        "band": alpha_band(alpha),
         "status": status,
         "n_units": len(pairable),
         "n": int(kept.size),
@@ -377,7 +339,7 @@ def _alpha_row(own: UnitTable, scale: str, weights: str) -> dict[str, Any]:
         values, weights = codes(own.labels)[0], _NOMINAL
     found = _estimate(values, weights)
     ends = alpha_jackknife(pd.DataFrame(values, pd.Index(own.cluster)), weights=weights)
-    row = found | ends | {"value": found["alpha"], "status": found["status"]}
+    row = ends | found | {"value": found["alpha"], "band": "undefined"}
     if found["status"] == "ok":
         row["status"] = "near_constant" if is_near_constant(values) else ends["status"]
     if row["status"] != "ok":

@@ -76,7 +76,7 @@ def glossary(paper: str | None = None) -> pd.DataFrame:
     """The terms of a paper's notebook, or all of them (data/glossary.yaml).
 
     Columns: term, 日本語, meaning, function. `function` is where the library defines or computes
-    it, such as "metrics.agreement: krippendorff_alpha". A paper that no term names has the terms of
+    it, such as "metrics.agreement: alpha_jackknife". A paper that no term names has the terms of
     all papers. Raises KatayoriError for an unknown paper.
     """
     found = terms().rename(columns={"ja": "日本語", "see": "function"})
