@@ -14,6 +14,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import cycle
 from typing import Any, NamedTuple
 
 import pandas as pd
@@ -437,7 +438,7 @@ def _remarks(chart: Chart, marks: pd.DataFrame) -> dict[str, Any]:
     return {f"{name}: {words}": sign for name, words in said.items() if words}
 
 
-# --- looks and texts -----------------------------------------------------------------------------
+# --- looks and texts ------------------------------------------------------------------------------
 
 
 def _use_style() -> None:
@@ -468,14 +469,11 @@ def looks(names: Iterable[str], kind: str = "model") -> dict[str, Look]:
         >>> both["qwen2.5-coder-1.5b"].marker, both["my-model"].marker
         ('s', 'p')
     """
-    wanted = list(dict.fromkeys(names))
+    wanted = list(names)
     colours, markers = OF_MODELS if kind == "model" else OF_OTHERS
-    order = list(dict.fromkeys([*LISTED.get(kind, ()), *wanted]))
-    numbers = {name: order.index(name) for name in wanted}
-    return {
-        name: Look(colours[number % len(colours)], markers[number % len(markers)])
-        for name, number in numbers.items()
-    }
+    order = dict.fromkeys([*LISTED.get(kind, ()), *wanted])
+    every = dict(zip(order, map(Look, cycle(colours), cycle(markers)), strict=False))
+    return {name: every[name] for name in wanted}
 
 
 def _words_of(statuses: pd.Series) -> str:

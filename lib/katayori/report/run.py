@@ -220,7 +220,6 @@ class Run:
         source = frame["model"].map(sources)
         made = frame["model"].astype(str).str.startswith("simulated: ")
         out.insert(list(frame).index("model") + 1, "source", source.mask(made, "simulated"))
-        out.attrs = dict(frame.attrs)
         return out
 
     def table(self, name: str, frame: "pd.DataFrame") -> "pd.DataFrame":
