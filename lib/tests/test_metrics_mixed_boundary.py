@@ -11,7 +11,7 @@ from scipy.optimize import linprog
 from scipy.special import expit
 
 from katayori.metrics.logistic import curve_fit
-from katayori.metrics.mixed_logit import _Likelihood, _newton, is_separated, mixed_logit
+from katayori.metrics.mixed_logit import _is_separated, _Likelihood, _newton, mixed_logit
 
 #: groups, answers a group, planted SD, seed; then R's SD, intercept, slope, log-likelihood.
 LME4 = [
@@ -139,9 +139,9 @@ def test_separation_needs_no_size():
     """The same answers in other units of age are separated, or not, alike."""
     x = np.column_stack([np.ones(4), [1.0, 2, 3, 4]])
     n = np.full(4, 5.0)
-    assert is_separated(x, np.array([0, 0, 5, 5.0]), n)
-    assert is_separated(x * [1, 1e6], np.array([0, 0, 3, 5.0]), n)
-    assert not is_separated(x * [1, 1e6], np.array([0, 1, 0, 5.0]), n)
+    assert _is_separated(x, np.array([0, 0, 5, 5.0]), n)
+    assert _is_separated(x * [1, 1e6], np.array([0, 0, 3, 5.0]), n)
+    assert not _is_separated(x * [1, 1e6], np.array([0, 1, 0, 5.0]), n)
 
 
 def test_clear_lines_and_humps_keep_their_likelihood_ratio():

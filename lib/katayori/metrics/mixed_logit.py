@@ -39,7 +39,7 @@ def _newton(x: np.ndarray, yes: np.ndarray, n: np.ndarray) -> _Fits:
     `ok`, `separation` (linear predictors run to infinity), `not_converged`.
 
     A large linear predictor alone is no separation: a steep hump in age reaches 90 and has a finite
-    maximum. `is_separated` decides where one became large.
+    maximum. `_is_separated` decides where one became large.
     """
     beta = np.zeros((len(x), x.shape[2], 1))
     ridge = 1e-14 * np.eye(x.shape[2])  # keeps a fit that separates invertible
@@ -61,12 +61,12 @@ def _newton(x: np.ndarray, yes: np.ndarray, n: np.ndarray) -> _Fits:
     # Every separated fit has certain rows at the end, but not every fit with certain rows is one.
     separated = np.asarray((certain & (n > 0)).any(axis=1))
     for fit in np.flatnonzero(separated):
-        separated[fit] = is_separated(x[fit], yes[fit], n[fit])
+        separated[fit] = _is_separated(x[fit], yes[fit], n[fit])
     status = np.select([separated, change >= 1e-7], ["separation", "not_converged"], "ok")
     return _Fits(beta[:, :, 0], np.linalg.inv(information), deviance, status)
 
 
-def is_separated(x: np.ndarray, yes: np.ndarray, n: np.ndarray) -> bool:
+def _is_separated(x: np.ndarray, yes: np.ndarray, n: np.ndarray) -> bool:
     """Whether a logistic fit has no finite maximum: complete or quasi-complete separation, exactly.
 
     Args:
@@ -78,14 +78,6 @@ def is_separated(x: np.ndarray, yes: np.ndarray, n: np.ndarray) -> bool:
     [-1, 1].
 
     Reference: A. Albert and J. A. Anderson, Biometrika 71 (1984) 1-10.
-
-    Example:
-        >>> age = np.array([20, 40, 60, 80])
-        >>> design = np.column_stack([np.ones(4), age])
-        >>> is_separated(design, yes=np.array([5, 5, 0, 0]), n=np.full(4, 5))
-        True
-        >>> is_separated(design, yes=np.array([5, 4, 1, 0]), n=np.full(4, 5))
-        False
     """
     scaled = x / np.maximum(np.abs(x).max(axis=0), 1e-300)
     forward = np.unique(np.vstack([scaled[yes > 0], -scaled[yes < n]]), axis=0)
@@ -294,23 +286,14 @@ def _design(
         y, x = dmatrices(formula, kept, EvalEnvironment([{"np": np}]), return_type="dataframe")
     except PatsyError as error:
         raise ValueError(f"formula {formula!r}: {str(error).splitlines()[0]}") from error
-    one_column = list(y) == y.design_info.term_names
-    if weights is None:
-        n = np.ones(len(y))
-        if not one_column or not np.isin(y, (0, 1)).all():
-            raise ValueError(
-                f"the left side of {formula!r} must be 0 or 1 (or missing) in every row"
-            )
-        yes = y.to_numpy(float)[:, 0]
-    else:
-        n = kept.loc[x.index, weights].to_numpy(float)
-        yes = y.to_numpy(float)[:, 0] * n
-        if not one_column or not _are_counts(yes, n):
-            raise ValueError(
-                f"the left side of {formula!r} must be a share, so that it times {weights!r} is a"
-                " number of answers"
-            )
-        yes = yes.round()
+    n = np.ones(len(y)) if weights is None else kept.loc[x.index, weights].to_numpy(float)
+    yes = y.to_numpy(float)[:, 0] * n
+    if list(y) != y.design_info.term_names or not _are_counts(yes, n):
+        right = "0 or 1 (or missing) in every row"
+        if weights is not None:
+            right = f"a share, so that it times {weights!r} is a number of answers"
+        raise ValueError(f"the left side of {formula!r} must be {right}")
+    yes = yes.round()
     codes = np.unique(kept.loc[x.index, group].astype(str), return_inverse=True)[1]
     order = np.argsort(codes, kind="stable")
     order = order[n[order] > 0]
@@ -327,8 +310,8 @@ def _used_columns(
     if weights is not None and weights not in frame:
         raise ValueError(f"no column {weights!r} for the number of answers of a row")
     in_formula = [name for name in frame if re.search(rf"\b{re.escape(str(name))}\b", formula)]
-    used = [*in_formula, group] if weights is None else [*in_formula, group, weights]
-    kept = frame[list(dict.fromkeys(used))].dropna(ignore_index=True)
+    used = dict.fromkeys([*in_formula, group, *([weights] if weights else [])])
+    kept = frame[list(used)].dropna(ignore_index=True)
     if kept.empty:
         kept = frame.copy()  # patsy finds the terms, and no row
     for column in in_formula:
