@@ -25,7 +25,7 @@ from katayori.frames import (
     FrameError,
     cells,
     flat,
-    require_if_asked,
+    require_if_asked as require,
 )
 from katayori.metrics import ties
 from katayori.metrics.intervals import mean_interval
@@ -79,7 +79,7 @@ def unswapped(frame: pd.DataFrame, *, order: str, letter: str, p: str = "") -> p
     letters = [*MEANING["12"]]
     names = [f"{p}_{one}" for one in letters] if p else []
     wanted = {order: _ORDER, letter: _LETTER} | dict.fromkeys(names, _P)
-    require_if_asked("unswapped", frame, wanted)
+    require("unswapped", frame, wanted)
     if frame.empty:
         shares = {f"p_{verdict}": pd.Series(dtype=float) for verdict in VERDICTS if p}
         return frame.assign(verdict=pd.Series(dtype=object), **shares)
@@ -137,7 +137,7 @@ def settled(
         [['1', '2', 'tie', '1']]
     """
     wanted = {pair: LABEL} | dict.fromkeys(keep, LABEL_OR_NONE)
-    names = require_if_asked("settled", frame, wanted, by)
+    names = require("settled", frame, wanted, by)
     if frame.empty:
         out = pd.DataFrame(columns=[*dict.fromkeys([*names, pair, *keep]), *_SETTLED])
         out.attrs = dict(frame.attrs)
@@ -231,7 +231,7 @@ def robustness(
         [['robustness', 0.7, 10, 1, 0.33]]
     """
     wanted = {"same": FLAG, "status": _STATUS, cluster: LABEL}
-    names = require_if_asked("robustness", frame, wanted, by)
+    names = require("robustness", frame, wanted, by)
     rows = []
     for key, cell in cells(frame, names):
         each = cell["same"].astype(float).groupby(cell[cluster], sort=False).agg(["sum", "size"])
@@ -283,7 +283,7 @@ def auc(
         [0.89]
     """
     wanted = {score: NUMBER_OR_NONE, better: FLAG, cluster: LABEL}
-    names = require_if_asked("auc", frame, wanted, by)
+    names = require("auc", frame, wanted, by)
     rows = [key | _area(cell, score, better, cluster) for key, cell in cells(frame, names)]
     return flat(rows, frame, names, ["measure"])
 
@@ -382,7 +382,7 @@ def concordance(
             f" name both, e.g. judge={[*judges, baseline]!r}"
         )
     wanted = dict.fromkeys([*judges, *labels], LABEL_OR_NONE) | {cluster: LABEL}
-    names = require_if_asked("concordance", frame, wanted, by)
+    names = require("concordance", frame, wanted, by)
     rows = []
     for key, cell in cells(frame, names):
         found = _rows(cell, judges, labels, cell[cluster], baseline)
