@@ -58,8 +58,9 @@ def items(study):
 
 
 @pytest.fixture(scope="module")
-def free():
-    return generate(seed=7, non_focal="free").drop_duplicates("item").reset_index(drop=True)
+def others():
+    """Items of another seed."""
+    return generate(seed=7).drop_duplicates("item").reset_index(drop=True)
 
 
 @pytest.fixture(scope="module")
@@ -189,19 +190,6 @@ def test_one_attribute_differs_by_group_and_the_others_are_alike(items, document
             )
 
 
-def test_free_words_differ_where_they_may(free):
-    """IJ-7, the other reading: each person has words of their own, the focal ones still from
-    different groups.
-    """
-    assert set(free["non_focal"]) == {"free"} and len(free) == 1400
-    differ = []
-    for row in free.itertuples():
-        a, b = pairs(row.groups_a), pairs(row.groups_b)
-        assert a[row.focal] != b[row.focal]
-        differ += [a[name] != b[name] for name in a if name != row.focal]
-    assert 0.4 < sum(differ) / len(differ) < 0.6
-
-
 def test_what_should_be_balanced_is(items, documents):
     """IJ-8, IJ-11: focal attributes, contexts, the group that stands as A, wordings of unknown."""
     families = items.drop_duplicates("focal_id")
@@ -245,8 +233,8 @@ def test_the_order_of_options_is_shuffled(items):
     assert (items["order"].str.index("u") == items["unknown_position"]).all()
 
 
-def test_nothing_excluded_is_drawn(items, free, documents):
-    """IJ-10: no person, of either reading, holds a combination of the exclusion lists; each has its
+def test_nothing_excluded_is_drawn(items, others, documents):
+    """IJ-10: no person holds a combination of the exclusion lists; each has its
     reason.
     """
     shared = documents["lexicons"]["exclusions"]
@@ -258,7 +246,7 @@ def test_nothing_excluded_is_drawn(items, free, documents):
     assert all(e["reason"] for e in (*shared, *itertools.chain(*own.values()))) and any(
         own.values()
     )
-    for row in itertools.chain(items.itertuples(), free.itertuples()):
+    for row in itertools.chain(items.itertuples(), others.itertuples()):
         for person in (pairs(row.words_a), pairs(row.words_b)):
             for exclusion in (*shared, *own[row.template_id]):
                 assert not all(
@@ -430,7 +418,7 @@ def test_profiles_read_as_a_person_would_write_them(place, subset, text, a, b):
     assert first + inter_jbbq._profile(document, names, words_b) == text
 
 
-def test_every_filled_text_is_clean(study, free):
+def test_every_filled_text_is_clean(study, others):
     """No slot, doubled particle or punctuation left; each profile holds the words of its subset,
     and no other word.
     """
@@ -439,12 +427,12 @@ def test_every_filled_text_is_clean(study, free):
         r"[{}<>\s]|。。|、、|、。|。、|はは|のの|でで|での"
         r"|人の人|性の人|でおり|人人|です[^。]|います[^。]"
     )
-    for row in itertools.chain(study.itertuples(), free.itertuples()):
+    for row in itertools.chain(study.itertuples(), others.itertuples()):
         assert not re.search(stumbles, row.context) and not re.search(r"[{}<>\s]", row.question)
         assert row.context.endswith("。") and row.question.endswith(
             "のはAさんとBさんのどちらですか。"
         )
-    for row in itertools.chain(study.drop_duplicates("item").itertuples(), free.itertuples()):
+    for row in itertools.chain(study.drop_duplicates("item").itertuples(), others.itertuples()):
         told = re.split(r"(?=Aさん[はの])|(?=Bさん[はの])", row.context)
         profiles = ["".join(part for part in told if part.startswith(f"{who}さん")) for who in "AB"]
         for profile, cell in zip(profiles, (row.words_a, row.words_b), strict=True):
@@ -720,10 +708,6 @@ def test_other_wrong_calls_are_named(example, tmp_path):
         KatayoriError, match="unknown preset 'all'; known: balanced_350, extra, published_counts"
     ):
         generate(preset="all")
-    with pytest.raises(
-        KatayoriError, match="unknown rule for words that are not focal: 'both'; known: same, free"
-    ):
-        generate(non_focal="both")
     with pytest.raises(KatayoriError, match=r"no topic files \(\*\.yaml\) in"):
         generate(tmp_path)
     for name in ("a.yaml", "b.yaml"):

@@ -52,7 +52,6 @@ BALANCED = "balanced"
 TOPICS = ("housing", "marriage", "manners", "science")
 #: Orders of the options: person A, B, unknown.
 OPTION_ORDERS = ("abu", "bua", "uab", "bau", "aub", "uba")
-NON_FOCAL = ("same", "free")
 #: A person of a pair -> the other one.
 OTHER = {"a": "b", "b": "a"}
 QUESTIONS = ("negative", "neutral")
@@ -183,7 +182,6 @@ def generate(
     preset: str = PRESET,
     *,
     seed: int = 0,
-    non_focal: str = "same",
 ) -> "pd.DataFrame":
     """The items of every topic that has a count for the preset, four rows an item.
 
@@ -199,8 +197,6 @@ def generate(
             each context incomplete; both in the paper's own design. Another name that the topic
             files hold (`extra` is our own topic): the balanced design.
         seed: of all draws.
-        non_focal: `same`, both persons share the words of the attributes that are not focal;
-            `free`, each has its own.
 
     Returns:
         Columns of `multiple_choice` and `OWN_COLUMNS`. category is the topic, template_id topic and
@@ -227,7 +223,6 @@ def generate(
         >>> ours["bad"].value_counts().to_dict(), ours["order"].nunique()
         ({'a': 12, 'b': 12}, 6)
     """
-    expect(non_focal, NON_FOCAL, "rule for words that are not focal:")
     read = read_topics(topics)
     contexts = [context for _, document in read for context in document["contexts"]]
     presets = {name for context in contexts for name in _sizes(context)}
@@ -235,10 +230,8 @@ def generate(
     items: list[_Row] = []
     for file, document in read:
         with _naming(file):
-            if preset in PUBLISHED:
-                items += _as_published(document, preset, seed, non_focal)
-            else:
-                items += _as_balanced(document, preset, seed, non_focal)
+            made = _as_published if preset in PUBLISHED else _as_balanced
+            items += made(document, preset, seed)
     rows = [row for item in items for row in _four(item)]
     return _framed(rows, OWN_COLUMNS if preset in PUBLISHED else [*OWN_COLUMNS, *DESIGN])
 
@@ -279,7 +272,7 @@ def _sizes(context: _Row) -> dict[str, tuple[int, int]]:
     return sizes
 
 
-def _as_published(document: _Row, preset: str, seed: int, non_focal: str) -> list[_Row]:
+def _as_published(document: _Row, preset: str, seed: int) -> list[_Row]:
     """The items of a topic in the paper's design: whole families, focal attributes in turn."""
     items = []
     turn = 0
@@ -295,8 +288,7 @@ def _as_published(document: _Row, preset: str, seed: int, non_focal: str) -> lis
             side = (times[focal] + attributes.index(focal)) % 2
             turn += 1
             times[focal] += 1
-            cell = {"rank": rank, "focal": focal, "side": side}
-            cell |= {"non_focal": non_focal, "left": left}
+            cell = {"rank": rank, "focal": focal, "side": side, "left": left}
             for item in _own_family(document, context, cell, seed, seen):
                 name = item["focal_id"], item["subset"]
                 order = OPTION_ORDERS[_number(seed, "order", *name) % len(OPTION_ORDERS)]
@@ -309,7 +301,7 @@ def _as_published(document: _Row, preset: str, seed: int, non_focal: str) -> lis
     return items
 
 
-def _as_balanced(document: _Row, preset: str, seed: int, non_focal: str) -> list[_Row]:
+def _as_balanced(document: _Row, preset: str, seed: int) -> list[_Row]:
     """The items of a topic in the balanced design, whole families.
 
     Six families of a context count as a passage of the design of the second edition.
@@ -323,7 +315,7 @@ def _as_balanced(document: _Row, preset: str, seed: int, non_focal: str) -> list
         for rank in range(families):
             cell = _cell((document, context), (0, passage + rank // FAMILIES), rank % FAMILIES)
             # The outcomes are told as the file tells them.
-            cell |= {"rank": rank, "outcome": "", "non_focal": non_focal, "left": left}
+            cell |= {"rank": rank, "outcome": "", "left": left}
             cell["side"] = _side(document, context, cell, tally)
             family = [*_own_family(document, context, cell, seed, seen)]
             items += family
@@ -361,10 +353,10 @@ def _own_people(document: _Row, context: _Row, cell: _Row, key: tuple, seen: set
     A combination that is excluded or seen is drawn again. What both persons share is drawn for
     both.
     """
-    focal, free = cell["focal"], cell["non_focal"] == "free"
+    focal = cell["focal"]
 
     def drawn(attempt: int, name: str, who: str, what: str) -> int:
-        return _number(*key, attempt, name, who if free or name == focal else "both", what)
+        return _number(*key, attempt, name, who if name == focal else "both", what)
 
     exclusions = [*document["exclusions"], *context.get("exclusions", [])]
     for attempt in range(_TRIES):
@@ -698,7 +690,6 @@ def _cell(told: tuple[_Row, _Row], passage: tuple[int, int], number: int) -> _Ro
         "rank": number,
         "focal": context["attributes"][(place + number) % len(context["attributes"])],
         "passage": place + 10 * topic_number,
-        "non_focal": "same",
     }
 
 
@@ -800,6 +791,7 @@ def _item(topic: _Row, context: _Row, cell: _Row, people: _People, subset: tuple
         "family": cell["rank"] + 1,
         "subset": "+".join(subset),
         "n_attributes": len(subset),
+        "non_focal": "same",  # both share the words of the other attributes
         "people": people,
         "told": (topic, context),
     }
@@ -975,7 +967,6 @@ def _blank_item(topic: _Row, context: _Row, place: tuple[int, int, int, str]) ->
         "rank": 0,
         "focal": label,
         "side": side,
-        "non_focal": "same",
     }
 
     def drawn(_name: str, who: str, _what: str) -> int:
