@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from katayori import paths, profiles
 from katayori.errors import KatayoriError, UnavailableError, expect
-from katayori.frames import sample as take
 from katayori.papers import answers, get_paper, items as source, paper_ids
 from katayori.papers.items import OwnItems
 from katayori.prompting import frames, prompts, recordings
@@ -152,7 +151,9 @@ def items_of(
     room.check_dataset(dataset)
     later = room.later_sets()
     if dataset in later:
-        items = take(later[dataset](), size)
+        from katayori.frames import sample  # pandas, which takes half a second
+
+        items = sample(later[dataset](), size)
     elif dataset in room.more:
         items = modules("more")[paper].load_more(dataset, size)
     elif size is None and not is_recorded:

@@ -4,7 +4,6 @@ import numpy as np
 import pandas as pd
 import recorded_examples as shown
 
-from katayori.data.comparisons import overlap
 from katayori.metrics import judges
 from katayori.metrics.repeats import alpha_from_replicates
 from katayori.papers import get_paper
@@ -31,7 +30,6 @@ def test_an_example_of_alpha_from_replicates_has_the_interval_of_the_jackknife()
 def test_small_things_of_the_parsers():
     assert parse_yes_no("Answer: yes").note == parse_yes_no("Answer: yes", "stop").note
     assert parse_choice("A", "stop").note == ""
-    assert overlap("a" * 300, "a" * 300) == 1.0
 
 
 def test_a_study_shows_the_models_that_are_named():
