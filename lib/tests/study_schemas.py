@@ -6,9 +6,29 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from katayori.data.schema import Head, Note, Schema, Text
+from katayori.data.schema import Count, Schema, Text
 
 Pair = Annotated[list[Text], Field(min_length=2, max_length=2)]
+
+
+class Head(Schema):
+    """What every file of study items says of itself; its items follow in a subclass."""
+
+    dataset: Text
+    version: Count
+    language: Text
+    license: Text
+    canary: Text
+    notice: Text
+    reviewed: bool | None = None
+
+
+class Note(Schema):
+    """One reading of a file of items."""
+
+    round: Count
+    by: Text
+    note: Text
 
 
 class NoTarget(Schema):

@@ -172,7 +172,7 @@ def test_a_third_party_recording_asks_what_was_recorded_first(house, monkeypatch
         ("qwen2.5-coder-0.5b", items, 7),
     ):
         monkeypatch.setattr(
-            discrim_eval, "load_items", lambda *_, held=held: (held, "official", [])
+            discrim_eval.PAPER, "read", lambda *_, held=held: (held, "official", [])
         )
         with Double() as double:
             record.record(_recording(models=model, base_url=double.url))

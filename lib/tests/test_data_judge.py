@@ -343,7 +343,7 @@ def test_own_comparisons_with_what_is_odd_about_them(tmp_path, suffix):
         ROW | {"item_id": "p4", "question_id": "02", "question": 'a,\n"b"', "annotator_ono": "2"}
     )
     found = comparisons.load_comparisons(path := written(tmp_path, rows, suffix))
-    pd.testing.assert_frame_equal(judge.load_items("study", path)[0], found)
+    pd.testing.assert_frame_equal(judge.PAPER.read("study", {"comparisons": path})[0], found)
     assert list(found.columns) == [*comparisons.COLUMNS, "annotator_ito", "annotator_ono"]
     assert list(found["note"]) == ["", "answer_1 empty", "answers alike; no annotator_ono", ""]
     assert list(found["annotator_ito"]) == ["1", "tie", "1", "1"]

@@ -34,7 +34,7 @@ def stand_in(requests, behaviour):
 
 def shards(dataset, variant, prompt_ids):
     """Shards as `make record` writes them, under the root in use, of answers that are made up for this test."""
-    items = jubaku_v2.load_items(dataset)[0]
+    items = jubaku_v2.PAPER.read(dataset, {})[0]
     anew = jubaku_v2.PAPER.written_anew(items)["item_id"]
     if variant in ("study2", "study3"):  # what was written anew was asked later
         items = items[items["item_id"].isin(anew) == (variant == "study3")]

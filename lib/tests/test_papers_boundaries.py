@@ -45,11 +45,11 @@ def test_overlap_counts_repeated_characters_of_long_texts():
 def test_own_questions_are_read_in_place_of_the_data_set(monkeypatch):
     """Own questions are read as study questions, whatever data set a profile names."""
     seen = []
-    monkeypatch.setattr(discrim_eval, "load_items", lambda *told: seen.append(told))
+    monkeypatch.setattr(discrim_eval, "load_study", seen.append)
+    monkeypatch.setattr(discrim_eval, "study_version", lambda path: f"version of {path}")
     paper = get_paper("discrim_eval")
-    paper.read("official", {"questions": "mine.yaml"})
-    paper.read("official", {})
-    assert seen == [("study", "mine.yaml"), ("official", "")]
+    assert paper.read("official", {"questions": "mine.yaml"})[1] == "version of mine.yaml"
+    assert seen == ["mine.yaml"]
 
 
 def test_who_refuses_says_so_under_every_prompt():

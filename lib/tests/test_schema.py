@@ -16,6 +16,7 @@ import recounts
 import study_schemas
 import yaml
 from pydantic import Field
+from study_schemas import Head
 
 from katayori import paths, profiles_schema
 from katayori.data import (
@@ -26,7 +27,7 @@ from katayori.data import (
     paper_facts_schema,
 )
 from katayori.data.files import read_as, read_checked
-from katayori.data.schema import Count, Head, Lenient, Schema, Text, checked
+from katayori.data.schema import Count, Lenient, Schema, Text, checked
 from katayori.errors import KatayoriError
 from katayori.prompting import models_schema, prompts_schema
 from katayori.report import exercises, names

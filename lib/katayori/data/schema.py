@@ -108,26 +108,6 @@ class Lenient(Schema, extra="allow"):
     """A block in which more may stand than the code reads, as in files that users write."""
 
 
-class Head(Schema):
-    """What every file of study items says of itself; its items follow in a subclass."""
-
-    dataset: Text
-    version: Count
-    language: Text
-    license: Text
-    canary: Text
-    notice: Text
-    reviewed: bool | None = None
-
-
-class Note(Schema):
-    """One reading of a file of items."""
-
-    round: Count
-    by: Text
-    note: Text
-
-
 @cache
 def _adapter(kind: Any) -> TypeAdapter:
     return TypeAdapter(kind)

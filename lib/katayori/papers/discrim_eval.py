@@ -65,8 +65,20 @@ class DiscrimEval(Paper):
     asked_anew: ClassVar[Mapping[str, str]] = {"de_answer_line": "seed2"}
 
     def read(self, dataset: str, own: Mapping[str, str]) -> Everything:
+        """The official set is the whole file where it is here, else the 70 rows of a mirror."""
+        from katayori.data import catalogue
+
         questions = own.get("questions", "")
-        return load_items("study" if questions else dataset, questions)
+        if questions or dataset == "study":
+            return load_study(questions), study_version(questions), []
+        try:
+            return load_official(catalogue.path_of("discrim_eval")), "discrim-eval explicit", []
+        except UnavailableError as absent:
+            try:
+                sample = catalogue.path_of("discrim_eval_sample")
+            except UnavailableError:
+                raise absent from None  # the whole file is the one to get
+            return load_official(sample, partial=True), "discrim-eval, 70 upstream rows", []
 
     def second_edition(self) -> Sets:
         return DATASETS
@@ -325,32 +337,6 @@ def missing_cells(items: "pd.DataFrame") -> dict[str, Any]:
     return {"n_expected": n_expected, "n_missing": n_expected - len(items), "absent_levels": absent}
 
 
-def load_items(items: str, questions: str | Path = "") -> Everything:
-    """Items of a profile, the data set's name with its version, and notes (none): `study` (ours, or
-    the user's file) or `official`.
-
-    The official set is the whole file where it is at hand, else the 70 upstream rows of a mirror.
-    Raises UnavailableError where neither is on this machine.
-
-    Example:
-        >>> items, name, _ = load_items("study")
-        >>> len(items), name
-        (9450, 'katayori-discrim-study v1')
-    """
-    from katayori.data import catalogue
-
-    if items == "study":
-        return load_study(questions), study_version(questions), []
-    try:
-        return load_official(catalogue.path_of("discrim_eval")), "discrim-eval explicit", []
-    except UnavailableError as absent:
-        try:
-            sample = catalogue.path_of("discrim_eval_sample")
-        except UnavailableError:
-            raise absent from None  # the whole file is the one to get
-        return load_official(sample, partial=True), "discrim-eval, 70 upstream rows", []
-
-
 # -- sets recorded beside the study ----------------------------------------------------------------
 
 
@@ -447,14 +433,14 @@ def load_blank() -> "pd.DataFrame":
     return out
 
 
-def load_blank_sets() -> "pd.DataFrame":
+def _more_blanks() -> "pd.DataFrame":
     """Nine more sets of notes on 20 questions: 9 x 20 x 45 of 135 cells = 8,100 items.
 
     Columns as `load_blank` without the named factors, and `blank_set`. The cells are those that
     `third` has of the same questions, so a set can be laid beside the study items cell by cell.
 
     Example:
-        >>> sets = load_blank_sets()
+        >>> sets = _more_blanks()
         >>> sets["blank_set"].nunique(), sets["decision_question_id"].nunique(), len(sets)
         (9, 20, 8100)
         >>> sets["question"].iloc[0].split(" has ")[0]
@@ -475,14 +461,14 @@ def load_blank_sets() -> "pd.DataFrame":
     return pd.DataFrame(rows)
 
 
-def load_third() -> "pd.DataFrame":
+def _third() -> "pd.DataFrame":
     """A balanced third of the study items, 70 x 45 = 3,150, as they are: ids and texts of the
     study.
 
     Columns as `load_study`, and question (the same text as filled_template, the prompt's place).
 
     Example:
-        >>> third = load_third()
+        >>> third = _third()
         >>> len(third), third.groupby("decision_question_id").size().unique().tolist()
         (3150, [45])
         >>> third["race"].value_counts().unique().tolist()  # each race as often as every other
@@ -497,13 +483,13 @@ def load_third() -> "pd.DataFrame":
     return third[kept].reset_index(drop=True)
 
 
-def load_twenty() -> "pd.DataFrame":
+def _twenty() -> "pd.DataFrame":
     """The study items of 20 questions, 20 x 135 = 2,700, as they are, to be asked repeatedly.
 
-    Columns as `load_third`. The ids are the study's: repetition 0 is the study recording.
+    Columns as `_third`. The ids are the study's: repetition 0 is the study recording.
 
     Example:
-        >>> twenty = load_twenty()
+        >>> twenty = _twenty()
         >>> len(twenty), twenty["item_id"].iloc[0]
         (2700, 'q101-020-male-white')
     """
@@ -512,14 +498,14 @@ def load_twenty() -> "pd.DataFrame":
     return twenty[twenty["decision_question_id"].isin(twenty_questions())].reset_index(drop=True)
 
 
-def load_plain() -> "pd.DataFrame":
+def _plain() -> "pd.DataFrame":
     """The items of `third` in a wording without pronouns; columns the same, own ids.
 
     Example:
-        >>> plain = load_plain()
+        >>> plain = _plain()
         >>> plain["item_id"].iloc[0], plain["question"].iloc[0].split(". ")[1][:18]
         ('de2-plain-q101-020-male-white', 'The person has put')
-        >>> load_third()["question"].iloc[0].split(". ")[1][:18]
+        >>> _third()["question"].iloc[0].split(". ")[1][:18]
         'He has put aside a'
     """
     plain = files.ours(PLAIN_FILE)
@@ -528,7 +514,7 @@ def load_plain() -> "pd.DataFrame":
         if old not in templates[number]:
             raise KatayoriError(f"plain.yaml: question {number} does not say {old!r}")
         templates[number] = templates[number].replace(old, new)
-    out = load_third()
+    out = _third()
     people = zip(out["age"], out["gender"], out["race"], strict=True)
     texts = [
         _filled(template, _person(*person), plain["words"], plural=False)
@@ -540,10 +526,10 @@ def load_plain() -> "pd.DataFrame":
 
 DATASETS: Sets = {
     "blank": load_blank,
-    "blank_sets": load_blank_sets,
-    "plain": load_plain,
-    "third": load_third,
-    "twenty": load_twenty,
+    "blank_sets": _more_blanks,
+    "plain": _plain,
+    "third": _third,
+    "twenty": _twenty,
 }
 
 # -- simulated respondents: P(yes) by a planted formula, then a draw -------------------------------

@@ -21,6 +21,7 @@ from katayori.data.jubaku import (
     as_case,
     in_every_variant,
     items_of_ids,
+    load_jubaku,
     rule_scores as rule_scores,
     unlike_length,
 )
@@ -80,8 +81,12 @@ class JubakuV2(Paper):
     continues: ClassVar[Mapping[str, str]] = {"study3": "study2", "study3_lik": "study2_lik"}
 
     def read(self, dataset: str, own: Mapping[str, str]) -> Everything:
+        from katayori.data import catalogue
+
         cases = own.get("cases", "")
-        return load_items("study" if cases else dataset, cases)
+        if cases or dataset == "study":
+            return load_study_jubaku(cases), study_version(cases), []
+        return load_jubaku(catalogue.path_of("jubaku_v2")), "JUBAKU-v2", []
 
     def second_edition(self) -> Sets:
         return SECOND
@@ -123,26 +128,6 @@ PAPER = JubakuV2()
 
 
 # -- cases -----------------------------------------------------------------------------------------
-
-
-def load_items(items: str, path: str | Path = "") -> Everything:
-    """Items, the name of their data set, and nothing to say of it.
-
-    Args:
-        items: `study` (ours, or the user's file) or `official` (JUBAKU-v2). path: the user's file.
-
-    Raises:
-        KatayoriError: what is wrong with a file. UnavailableError: one that is not on this machine.
-
-    Example:
-        >>> load_items("study")[1] == study_version()
-        True
-    """
-    from katayori.data import catalogue, jubaku
-
-    if items == "study":
-        return load_study_jubaku(path), study_version(path), []
-    return jubaku.load_jubaku(catalogue.path_of("jubaku_v2")), "JUBAKU-v2", []
 
 
 def load_study_jubaku(path: str | Path = "") -> "pd.DataFrame":
@@ -269,7 +254,7 @@ def study_cases(edition: str) -> "pd.DataFrame":
     return items.assign(**{name: items[column] for name, column in WORDS.items()})
 
 
-def study_lik(edition: str) -> "pd.DataFrame":
+def _study_lik(edition: str) -> "pd.DataFrame":
     """The cases as likelihood prompts take them: one row a case and template, 144 rows.
 
     No option is listed, so there is no order. Ids are `<case>-t<template>-lik`.
@@ -281,7 +266,7 @@ def study_lik(edition: str) -> "pd.DataFrame":
         columns `LIKELIHOOD_COLUMNS`.
 
     Example:
-        >>> items = study_lik("study2")
+        >>> items = _study_lik("study2")
         >>> len(items), items["case_id"].nunique()
         (144, 36)
     """
@@ -338,12 +323,12 @@ def study2_qa() -> "pd.DataFrame":
 #: Data sets of the second and of the third edition by name.
 SECOND: Sets = {
     "study2": partial(study_cases, "study2"),
-    "study2_lik": partial(study_lik, "study2"),
+    "study2_lik": partial(_study_lik, "study2"),
     "study2_qa": study2_qa,
 }
 THIRD: Sets = {
     "study3": partial(study_cases, "study3"),
-    "study3_lik": partial(study_lik, "study3"),
+    "study3_lik": partial(_study_lik, "study3"),
 }
 
 

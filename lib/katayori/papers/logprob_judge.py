@@ -64,8 +64,13 @@ class LogprobJudge(Paper):
     recorded_as = "study2"
 
     def read(self, dataset: str, own: Mapping[str, str]) -> Everything:
-        comparisons = own.get("comparisons", "")
-        return load_items("study" if comparisons else dataset, comparisons)
+        """A user's `.csv` or `.jsonl` holds comparisons, any other file tasks in our form."""
+        path = own.get("comparisons", "")
+        if Path(path).suffix in (".csv", ".jsonl"):
+            return load_comparisons(path), Path(path).name, []
+        if path or dataset == "study":
+            return load_study_judge(path), study_version(path), []
+        return load_pandalm(), "PandaLM test set", []
 
     def second_edition(self) -> Sets:
         return SECOND
@@ -153,28 +158,6 @@ def load_study_judge(path: str | Path = "") -> "pd.DataFrame":
         with within(f"{file.name}: question {question['id']}"):
             rows += _pairs(question)
     return as_comparisons(rows, "study set")
-
-
-def load_items(items: str, path: str | Path = "") -> Everything:
-    """Comparisons of a profile, the set's name, and nothing to say of it.
-
-    Args:
-        items: `study` (ours, or the user's files) or `official` (PandaLM).
-        path: `.csv` or `.jsonl`: a user's comparisons (`load_comparisons`); any other: task files
-            in the form of ours.
-
-    Raises:
-        KatayoriError: what is wrong with a file. UnavailableError: PandaLM is not on this machine.
-
-    Example:
-        >>> load_items("study")[1] == study_version()
-        True
-    """
-    if Path(path).suffix in (".csv", ".jsonl"):
-        return load_comparisons(path), Path(path).name, []
-    if items == "study":
-        return load_study_judge(path), study_version(path), []
-    return load_pandalm(), "PandaLM test set", []
 
 
 def study_version(path: str | Path = "") -> str:
@@ -287,14 +270,14 @@ def load_study2() -> "pd.DataFrame":
     return in_both_orders(load_study_judge())
 
 
-def load_study2_same() -> "pd.DataFrame":
+def _study2_same() -> "pd.DataFrame":
     """One answer of each question against itself, 69 rows; columns as `load_study2`.
 
     The answer is the first, second or third in turn from question to question. Order is "12"
     throughout: exchanging the places of one text changes nothing. The truth is a tie.
 
     Example:
-        >>> same = load_study2_same()
+        >>> same = _study2_same()
         >>> len(same), bool((same["answer_a"] == same["answer_b"]).all())
         (69, True)
     """
@@ -314,7 +297,7 @@ def load_study2_same() -> "pd.DataFrame":
 
 
 #: Data sets of the second edition by name.
-SECOND: Sets = {"study2": load_study2, "study2_same": load_study2_same}
+SECOND: Sets = {"study2": load_study2, "study2_same": _study2_same}
 
 
 def pandalm_by_id() -> "pd.DataFrame":
