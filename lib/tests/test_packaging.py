@@ -182,7 +182,10 @@ def test_a_missing_package_is_one_line_and_a_fault_of_ours_is_not(monkeypatch, c
 # -- the real thing --------------------------------------------------------------------------------
 
 TINY = """
-import json, pandas as pd
+import importlib, json, pkgutil, pandas as pd
+import katayori.metrics
+for module in pkgutil.iter_modules(katayori.metrics.__path__, "katayori.metrics."):
+    importlib.import_module(module.name)
 from katayori.metrics.agreement import alpha
 from katayori.prompting.prompts import load_prompts
 row = alpha(pd.DataFrame({"young": [1.0, 0.0, 1.0], "old": [1.0, 0.0, 0.0]})).iloc[0]

@@ -180,7 +180,7 @@ def difference(
         two = _two_groups(frame[group], between)
         for key, cell in cells(frame.reset_index(drop=True), by):
             used = cell[cell[group].isin(two)]
-            clusters = shares.clusters_of(used, cluster)
+            clusters = used[cluster] if cluster else used.index.to_series()
             parts = [shares.sums(used.loc[used[group] == one, value], clusters) for one in two]
             rows.append(key | _difference(parts, two, len(used)))
     return flat(rows, frame, by, names=["measure"], more=["value_first", "value_second"])

@@ -266,7 +266,6 @@ def mixed_model(
     fixed: Mapping[str, Any],
     by: str | Sequence[str] = (),
     cluster: str = "question",
-    nodes: int = 1,
 ) -> pd.DataFrame:
     """Coefficients of a logistic regression with one random intercept per cluster (`mixed_logit`).
 
@@ -276,8 +275,6 @@ def mixed_model(
             (population SD of the rows of the cell); texts with None take their first level as the
             reference, as do those whose reference nobody was asked about.
         by: columns whose cells have models of their own. cluster: shares an intercept.
-        nodes: 1 is Laplace's approximation (as lme4's glmer); more are adaptive Gauss-Hermite
-            quadrature.
 
     Returns:
         by..., factor, level, reference, value (log odds), n, n_invalid, clusters, ci_low, ci_high
@@ -290,8 +287,7 @@ def mixed_model(
     Raises:
         FrameError: a column that is lacking or holds something else, values other than 0 and 1.
 
-    Source: discrim-eval, section 4.1; J. C. Pinheiro and E. C. Chao, Journal of Computational and
-    Graphical Statistics 15 (2006) 58-81 for the quadrature.
+    Source: discrim-eval, section 4.1; Laplace's approximation, as lme4's glmer.
 
     Example:
         >>> answers = pd.DataFrame({"group": ["a", "b"] * 10, "question": np.repeat(range(5), 4)})
@@ -307,15 +303,11 @@ def mixed_model(
     names = ("factor", "level", "reference")
     if frame.empty:
         return flat([], frame, by, names, _OF_MODEL)
-    parts = [
-        _terms(cell, value, fixed, cluster, nodes).assign(**key) for key, cell in cells(frame, by)
-    ]
+    parts = [_terms(cell, value, fixed, cluster).assign(**key) for key, cell in cells(frame, by)]
     return pd.concat(parts, ignore_index=True)[[*by, *names, *GIVEN, *_OF_MODEL]]
 
 
-def _terms(
-    cell: pd.DataFrame, value: str, fixed: Mapping[str, Any], cluster: str, nodes: int
-) -> pd.DataFrame:
+def _terms(cell: pd.DataFrame, value: str, fixed: Mapping[str, Any], cluster: str) -> pd.DataFrame:
     """The rows of `mixed_model` of one cell."""
     valid = cell[value].notna()
     # Names that a formula can hold, whatever the columns are called.
@@ -333,7 +325,7 @@ def _terms(
             model[name] = pd.Categorical(cell[column].where(cell[column].isin(levels)), levels)
         if cell.loc[valid, column].nunique() > 1:
             named[name] = column
-    fit = mixed_logit(model, "y ~ " + " + ".join(named or ["1"]), "own", nodes=nodes)
+    fit = mixed_logit(model, "y ~ " + " + ".join(named or ["1"]), "own")
     covariance = np.array(fit.attrs.pop("covariance"))
     told = [_factor_and_level(term, named, cluster) for term in fit["term"]]
     fit["factor"] = [factor for factor, _ in told]

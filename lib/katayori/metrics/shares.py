@@ -314,7 +314,7 @@ def share(
     chosen = _kind(frame[value], kind, value)
     rows = []
     for key, cell in cells(frame.reset_index(drop=True), by):
-        ratio = sums(cell[value], clusters_of(cell, cluster))
+        ratio = sums(cell[value], cell[cluster] if cluster else cell.index.to_series())
         n = int(ratio[1].sum())
         row = {"measure": chosen, "value": np.nan, "n": n, "n_invalid": len(cell) - n}
         row["clusters"] = intervals.clusters_in(ratio)
@@ -346,11 +346,6 @@ def _kind(values: pd.Series, kind: str, name: str) -> str:
             " number"
         )
     return kind
-
-
-def clusters_of(cell: pd.DataFrame, cluster: str | None) -> pd.Series:
-    """The cluster of each row; without a column, the row itself."""
-    return cell[cluster] if cluster else pd.Series(range(len(cell)), cell.index)
 
 
 def sums(values: pd.Series, clusters: pd.Series) -> intervals.Ratio:
