@@ -22,7 +22,7 @@ import pandas as pd
 from katayori.errors import KatayoriError
 from katayori.frames import cells
 from katayori.metrics import intervals as qa_intervals  # hashed name
-from katayori.metrics.position import calibrated_values, centred, highest
+from katayori.metrics.position import calibrated_values, highest
 from katayori_tools import share_intervals
 
 MODEL = ("model", "prompt_id")
@@ -149,7 +149,8 @@ def slot_report(frame: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
     rows = []
     for key, cell in cells(frame, by):
         written = cell["answer"].dropna()
-        row = {"slot_effect": _range_of_means(centred(log_probabilities(cell)))}
+        logp = log_probabilities(cell)
+        row = {"slot_effect": _range_of_means(logp - logp.mean(axis=1, keepdims=True))}
         row["slot_effect_left"] = _range_of_means(calibrated_log_probabilities(cell)[0])
         shares = written.value_counts(normalize=True)
         bound = "position_bound" if len(shares) and shares.iloc[0] > BOUND_SHARE else "ok"

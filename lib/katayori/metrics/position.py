@@ -106,7 +106,7 @@ def calibrated_values(
         >>> status.tolist()
         ['not_calibrated']
     """
-    y = centred(logp)
+    y = _centred(logp)
     complete = np.isfinite(y).all(axis=1)
     k = y.shape[1]
     values = np.full_like(y, np.nan)
@@ -133,13 +133,8 @@ def calibrated_values(
     return values, status
 
 
-def centred(values: np.ndarray) -> np.ndarray:
-    """Less the mean of each row, (rows, positions).
-
-    Example:
-        >>> centred(np.array([[1.0, 2.0, 6.0]])).tolist()
-        [[-2.0, -1.0, 3.0]]
-    """
+def _centred(values: np.ndarray) -> np.ndarray:
+    """Less the mean of each row, (rows, positions)."""
     return values - values.mean(axis=1, keepdims=True)
 
 
@@ -149,7 +144,7 @@ def _design(roles: np.ndarray) -> np.ndarray:
     names = np.array(sorted(set(roles.ravel())), dtype=object)
     position_dummies = np.broadcast_to(np.eye(k), (rows, k, k))
     role_dummies = (roles[:, :, None] == names).astype(float)
-    return centred(np.concatenate([position_dummies, role_dummies], axis=2))
+    return _centred(np.concatenate([position_dummies, role_dummies], axis=2))
 
 
 def highest(values: np.ndarray, names: Sequence[str]) -> list[str | None]:
