@@ -7,9 +7,9 @@ their effects alone. Dealing answers over a whole question does not: its null hy
 attribute matters at all.
 """
 
+import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -113,27 +113,18 @@ def _required(
     return require(verb, frame, {value: NUMBER_OR_NONE} | wanted, by)
 
 
-@dataclass(frozen=True)
-class _Answers:
-    """Valid answers of the rows in use, as parallel arrays; rows, questions and levels are codes.
+class _Answers(NamedTuple):
+    """Valid answers of the rows in use, as parallel arrays of numbers."""
 
-    `residual` is the answer less the mean of its row.
-    """
-
-    residual: np.ndarray
+    residual: np.ndarray  # less the mean of the row
     row: np.ndarray
-    question: np.ndarray
-    level: np.ndarray
-    n_questions: int
-    n_levels: int
-    n_rows: int
-    n_rows_used: int
+    cell: np.ndarray  # of questions x levels
+    shape: tuple[int, int]
+    n_rows: int  # used or not
 
     def sums(self, residual: np.ndarray) -> np.ndarray:
         """Sum of the residuals in each question and level (questions x levels)."""
-        cell = self.question * self.n_levels + self.level
-        flat = np.bincount(cell, residual, self.n_questions * self.n_levels)
-        return flat.reshape(self.n_questions, self.n_levels)
+        return np.bincount(self.cell, residual, math.prod(self.shape)).reshape(self.shape)
 
     def counts(self) -> np.ndarray:
         """Number of answers in each question and level (questions x levels)."""
@@ -148,22 +139,18 @@ def _answers(cell: pd.DataFrame, value: str, level: str, situation: list[str]) -
     question, questions = pd.factorize(used[situation[0]])
     # A level that nobody answered stays.
     levels = pd.Index(pd.unique(cell[level]))
-    return _Answers(
-        residual=gaps.mask(gaps.abs() < 1e-12, 0.0).to_numpy(),
-        row=row,
-        question=question,
-        level=levels.get_indexer(pd.Index(used[level])),
-        n_questions=len(questions),
-        n_levels=len(levels),
-        n_rows=len(cell[situation].drop_duplicates()),
-        n_rows_used=len(np.unique(row)),
-    )
+    place = question * len(levels) + levels.get_indexer(pd.Index(used[level]))
+    residual = gaps.mask(gaps.abs() < 1e-12, 0.0).to_numpy()
+    n_rows = len(cell[situation].drop_duplicates())
+    return _Answers(residual, row, place, (len(questions), len(levels)), n_rows)
 
 
 def _tests(answers: _Answers, draws: int, seed: int, missing: bool) -> Iterator[dict[str, Any]]:
     """Both tests of a cell; `missing` where invalid answers depend on the level."""
-    sizes = {"n": len(answers.residual), "n_rows": answers.n_rows, "n_levels": answers.n_levels}
-    sizes |= {"n_rows_used": answers.n_rows_used, "clusters": answers.n_questions}
+    n_questions, n_levels = answers.shape
+    n_rows_used = len(np.unique(answers.row))
+    sizes = {"n": len(answers.row), "n_rows": answers.n_rows, "n_rows_used": n_rows_used}
+    sizes |= {"n_levels": n_levels, "clusters": n_questions}
     rng = np.random.default_rng(seed)
     means = _direction_means(answers)
     for test in ("any_effect", "common_direction"):
@@ -179,19 +166,20 @@ def _tests(answers: _Answers, draws: int, seed: int, missing: bool) -> Iterator[
 
 def _status(answers: _Answers, means: np.ndarray, test: str) -> str:
     """Why a test cannot be made; `ok` where it can."""
-    if answers.n_levels < 2:
+    n_questions, n_levels = answers.shape
+    if n_levels < 2:
         return "one_level"
-    if not answers.n_rows_used:
+    if not len(answers.row):
         return "no_pairable"
     if not answers.residual.any():
         return "constant"
     if test == "any_effect":
-        alone = answers.n_rows_used == answers.n_questions
+        alone = len(np.unique(answers.row)) == n_questions
         return "one_row_a_question" if alone else "ok"
     moving = (np.abs(means) > 1e-12).any(axis=1).sum()
     if not moving:
         return "constant"
-    return "few_questions" if moving < max(FEW_QUESTIONS, 2 * answers.n_levels) else "ok"
+    return "few_questions" if moving < max(FEW_QUESTIONS, 2 * n_levels) else "ok"
 
 
 def _any_effect(answers: _Answers, draws: int, rng: np.random.Generator) -> tuple[float, float]:
