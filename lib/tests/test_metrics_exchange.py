@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from scipy.special import expit
 
-from katayori.columns import FrameError
+from katayori.frames import FrameError
 from katayori.metrics.agreement import alpha_closed_form
 from katayori.metrics.exchange import exchange_test
 from katayori.metrics.repeats import alpha_from_replicates
