@@ -11,8 +11,8 @@ import pytest
 import yaml
 
 from katayori import paths
-from katayori.data import bbq, jbbq as jbbq_data
-from katayori.data.jbbq import CATEGORIES, load_jbbq
+from katayori.data import bbq, catalogue
+from katayori.data.bbq import CATEGORIES, load_jbbq
 from katayori.data.multiple_choice import COLUMNS, CONTEXTS, ORDERS, POLARITIES, balanced
 from katayori.data.third_party import load_bbq_answers
 from katayori.errors import KatayoriError, UnavailableError
@@ -310,7 +310,7 @@ def write(folder, category, rows, encoding="utf-8"):
 @pytest.fixture
 def jbbq(tmp_path, monkeypatch):
     """A folder of the right shape, 48 rows a category; the counts looked for are set to that."""
-    monkeypatch.setattr(jbbq_data, "CATEGORIES", dict.fromkeys(CATEGORIES, 48))
+    monkeypatch.setattr(bbq, "CATEGORIES", dict.fromkeys(CATEGORIES, 48))
     for category in CATEGORIES:
         write(tmp_path, category, [upstream(category, n) for n in range(48)])
     return tmp_path
@@ -447,7 +447,7 @@ def test_target_loc_is_read_as_the_stereotyped_answer(tmp_path, monkeypatch):
         )  # the first has none: no target, not a wrong one
     (tmp_path / "meta.csv").write_text("category,example_id,target_loc\n" + "\n".join(marks) + "\n")
     monkeypatch.setattr(
-        bbq.catalogue,
+        catalogue,
         "path_of",
         lambda _, file: tmp_path / ("meta.csv" if file.endswith("csv") else "Age.jsonl"),
     )

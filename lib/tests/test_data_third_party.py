@@ -8,7 +8,7 @@ import pytest
 from test_data_bbq import STEMS, TAGS, jbbq, upstream, write  # noqa: F401 (a fixture)
 
 from katayori.data import bbq, third_party
-from katayori.data.jbbq import load_jbbq
+from katayori.data.bbq import load_jbbq
 from katayori.data.jubaku import COLUMNS as JUBAKU_COLUMNS
 from katayori.data.multiple_choice import COLUMNS
 from katayori.data.third_party import UNKNOWN, load_bbq_answers, load_jubaku_v1, load_kobbq

@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from katayori import paths
-from katayori.data.jbbq import CATEGORIES
+from katayori.data.bbq import CATEGORIES
 from katayori.data.multiple_choice import COLUMNS, CONTEXTS, ORDERS, POLARITIES
 from katayori.frames import digest
 from katayori.papers import get_paper, persona_jbbq as items

@@ -13,8 +13,8 @@ from functools import partial
 from itertools import product
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from katayori.data.bbq import CATEGORIES, MIRRORED, load_bbq, load_jbbq
 from katayori.data.files import ours, versions
-from katayori.data.jbbq import CATEGORIES, load_jbbq
 from katayori.data.multiple_choice import (
     COLUMNS,
     CONTEXTS,
@@ -73,12 +73,10 @@ class PersonaJbbq(Paper):
     }
 
     def read(self, dataset: str, own: Mapping[str, str]) -> Everything:
-        from katayori.data import bbq
-
         if "jbbq" in own:
             return _jbbq(own["jbbq"])
         if dataset == "official":
-            return bbq.load_bbq(bbq.MIRRORED), "BBQ, four categories", []
+            return load_bbq(MIRRORED), "BBQ, four categories", []
         if own.get("edition"):
             return load_first(), versions(_files(1), "first edition"), []
         return as_given(3), study_version(), []
