@@ -1,4 +1,4 @@
-"""What `data/papers/<id>.yaml` says of a paper for the tools: its page, its plan of recordings."""
+"""What must stand in `data/papers/<id>.yaml`; the README beside it says what each field means."""
 
 from typing import Annotated, Any, Literal
 
@@ -6,8 +6,7 @@ from pydantic import AfterValidator, Field, model_validator
 
 from katayori import paths
 from katayori.data import files, paper_facts
-from katayori.data.paper_facts_schema import PaperFacts
-from katayori.data.schema import Count, Number, Schema, Text
+from katayori.data.schema import Count, Number, Schema, Text, Where
 
 
 class Page(Schema):
@@ -20,6 +19,38 @@ class Page(Schema):
     figure: Text
     cannot_see: list[Text]
     differs: list[Text]
+
+
+class Headline(Schema):
+    """Results that the first page of a report, notebook 00 and comparisons show."""
+
+    what: Text
+    where: Where = Field(default_factory=dict)
+    kind: Literal["bias", "ability", "description"]
+    side: Literal[-1, 0, 1] = 0
+    label: Text
+    means: Text
+
+
+class Headlines(Schema):
+    """These results, what their intervals draw, and of what kind the answers are."""
+
+    clusters: Text
+    positions: bool = False
+    texts: list[Text] = Field(default_factory=list)
+    rows: list[Headline]
+
+
+class Kept(Schema):
+    """What the values of a kept table are: what `Run.keep` needs beside the frame."""
+
+    what: Text
+    value: Text = "value"
+    by: list[Text] = Field(default_factory=list)
+    prompt: str | dict[Text, dict[Text, Text]] = ""
+    unit: str = ""
+    source: str = ""
+    headline: bool = False
 
 
 class Recording(Schema):
@@ -75,11 +106,20 @@ class Design(Schema):
     official: Text | None
 
 
-class PaperFile(PaperFacts, extra="forbid"):
+class PaperFile(Schema):
     """The whole file."""
 
+    id: Text
+    notebook: Text
+    asks: Text
+    measure: Text
+    denominator: Text
+    status: Text
     cited: Cited | None = None
     page: Page
+    headlines: Headlines | None = None
+    kept: dict[str, Kept] | None = None
+    simulated: dict[str, Text] | None = None
     design: Design | None = None
     recording: list[Recording] | None = None
     second_edition: list[SecondRecording] | None = None

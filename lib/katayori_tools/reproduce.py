@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from katayori import paths, profiles
+from katayori.data import paper_facts
 from katayori.errors import KatayoriError
 from katayori.papers.items import own_files
 from katayori.paths import sha256
@@ -252,7 +253,11 @@ def _chosen(
     run: NotebookRun, profile: dict[str, Any], parameters: dict[str, Any]
 ) -> dict[str, Path]:
     """The notebooks to run; of imported answers without PAPERS= those that the file answers."""
+    from katayori_tools import paper_files
+
     chosen = notebooks.choose(run.papers)
+    for paper in sorted(chosen.keys() & paper_facts.names()):
+        paper_files.of(paper)  # what is wrong with its file is said before anything runs
     file = parameters.get("answers_file")
     if run.papers or profile["answers"] != "imported" or not file:
         return chosen

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from katayori.data.schema import Count, Schema, Text
+from katayori.data.schema import Count, Schema, Text, Where
 
 Pair = Annotated[list[Text], Field(min_length=2, max_length=2)]
 
@@ -262,3 +262,24 @@ class ExtraFile(Head):
 
     use: Text
     questions: list[ExtraTask]
+
+
+# -- printed figures -------------------------------------------------------------------------------
+
+
+class Caveat(Schema):
+    """What a recount found; the head of the file says what each field means."""
+
+    id: Text
+    paper: Text
+    file: Text | None
+    locator: Text
+    cells: Where
+    kind: Literal["inconsistent", "reading", "cannot_check", "reconstructed"]
+    text: Text
+
+
+class Caveats(Schema):
+    """data/published/caveats.yaml."""
+
+    caveats: list[Caveat]

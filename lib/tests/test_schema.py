@@ -24,7 +24,6 @@ from katayori.data import (
     discrim_eval_schema as discrim_eval,
     inter_jbbq_schema as inter_jbbq,
     logprob_judge_schema as logprob_judge,
-    paper_facts_schema,
 )
 from katayori.data.files import read_as, read_checked
 from katayori.data.schema import Count, Lenient, Schema, Text, checked
@@ -78,7 +77,7 @@ KINDS: dict[str, Any] = {
     "data/profiles.yaml": dict[str, profiles_schema.Profile],
     "data/prompts/*/*.yaml": prompts_schema.PromptFile,
     "data/catalogue.yaml": catalogue.Catalogue,
-    "data/published/caveats.yaml": paper_facts_schema.Caveats,
+    "data/published/caveats.yaml": study_schemas.Caveats,
     "data/published/audit.yaml": recounts.Audit,
     "data/errata/bbq.yaml": study_schemas.Errata,
     "data/weights.yaml": weights.WeightsFile,
