@@ -220,7 +220,8 @@ def _likelihood_items(edition: int) -> "pd.DataFrame":
     """
     import pandas as pd
 
-    return pd.DataFrame(row for scene in scenes(edition) for row in _rows(scene))[SHARED]
+    rows = [row for scene in scenes(edition) for row in _rows(scene)]
+    return pd.DataFrame(rows, columns=SHARED)
 
 
 def _chat_items(edition: int) -> "pd.DataFrame":
@@ -298,7 +299,7 @@ def _controls(edition: int) -> "pd.DataFrame":
         made = (_unrelated(scene), _no_passage(scene), _meaningless(scene, place))
         for control, some in zip(CONTROLS, made, strict=True):
             rows += [_renamed(row, f"pj2c-{control}") | {"control": control} for row in some]
-    return pd.DataFrame(rows)[[*SHARED, "control"]]
+    return pd.DataFrame(rows, columns=[*SHARED, "control"])
 
 
 def _blank(edition: int) -> "pd.DataFrame":
@@ -426,7 +427,7 @@ def _chat_frame(rows: list[_Row]) -> "pd.DataFrame":
     import pandas as pd
 
     new = [column for column in SHARED if column not in COLUMNS]
-    return pd.DataFrame(rows)[[*COLUMNS, *new, "base_id"]]
+    return pd.DataFrame(rows, columns=[*COLUMNS, *new, "base_id"])
 
 
 # -- the first edition -----------------------------------------------------------------------------
@@ -452,7 +453,7 @@ def load_first() -> "pd.DataFrame":
         for one in file["templates"]
     ]
     rows = [row for n, template in enumerate(templates) for row in _of_template(template, n)]
-    return pd.DataFrame(rows)[[*COLUMNS, "pair", "mention", "unknown"]]
+    return pd.DataFrame(rows, columns=[*COLUMNS, "pair", "mention", "unknown"])
 
 
 def _of_template(template: _Row, number: int) -> Iterator[_Row]:
