@@ -57,7 +57,7 @@ SETUP = re.compile(r"\bRun\(")
 LINE_MAGIC = re.compile(r"^[%!](?!%).*", re.MULTILINE)
 
 
-def plain(value: Any) -> Any:
+def _plain(value: Any) -> Any:
     """A JSON-ready scalar: numpy scalars unwrapped, NaN, NA and infinities None.
 
     TypeError for anything else.
@@ -76,8 +76,8 @@ def _field(name: str, value: Any) -> Any:
     ValueError: a number that is none, a count that is none, a source that is not known.
     """
     if name == "cell":
-        return {str(column): plain(level) for column, level in value.items()}
-    value = plain(value)
+        return {str(column): _plain(level) for column, level in value.items()}
+    value = _plain(value)
     if name == "source" and value not in SOURCES:
         raise ValueError(f"source {value!r} is not one of {', '.join(SOURCES)}")
     if name == "headline":
