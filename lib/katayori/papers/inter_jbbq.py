@@ -103,7 +103,6 @@ class InterJbbq(Paper):
         "orders": ORDERS,
     }
     asked_in = "study"
-    #: A quarter of the first edition, small enough to be answered by a slow model.
     recorded_as = STUDY
     continues: ClassVar[Mapping[str, str]] = {
         STUDY: BALANCED,
@@ -168,7 +167,8 @@ class InterJbbq(Paper):
         return parse_option(text, finish_reason)
 
     def simulate(self, request: Request) -> Response:
-        return respond(request)
+        chances = inter_chances(request.model, request.fields)
+        return numbered_response(request, chances, str(drawn_option(request, chances)))
 
 
 PAPER = InterJbbq()
@@ -1095,19 +1095,3 @@ def inter_chances(model: str, item: Mapping[str, Any]) -> tuple[float, float, fl
     wrong = [share if roles[i] == first else 1 - share for i in range(3)]
     chances = [right if i == label else (1 - right) * wrong[i] for i in range(3)]
     return chances[0], chances[1], chances[2]
-
-
-def respond(request: Request) -> Response:
-    """The answer of the respondent that a request names: the number of an option.
-
-    Example:
-        >>> item = {"item_id": "i1", "context_condition": "ambiguous", "label": 2, "subset": "age"}
-        >>> item |= {"role_0": "biased", "role_1": "counter_biased", "role_2": "unknown"}
-        >>> named = {"prompt_id": "ij_basic_ja", "prompt_hash": "", "variant": "", "paper": ""}
-        >>> named |= {"endpoint": "simulated", "dataset": "study", "item_id": "i1", "fields": item}
-        >>> who = {"model": "sim-inter-fair", "identity": "sim-inter-fair"}
-        >>> respond(Request(**named, **who, body={})).text
-        '2'
-    """
-    chances = inter_chances(request.model, request.fields)
-    return numbered_response(request, chances, str(drawn_option(request, chances)))

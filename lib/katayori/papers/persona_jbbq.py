@@ -136,7 +136,13 @@ class PersonaJbbq(Paper):
         return parse_number(text, finish_reason)
 
     def simulate(self, request: Request) -> Response:
-        return respond(request)
+        biased_persona = request.prompt_id.startswith("pj_biased")
+        chances = bbq_chances(request.model, request.fields, biased_persona)
+        chosen = drawn_option(request, chances)
+        who = request.model, request.prompt_id, request.item_id, request.repetition
+        is_chatty = request.model == "sim-bbq-chatty"
+        text = _chatty(chosen, uniform("format", *who)) if is_chatty else str(chosen)
+        return numbered_response(request, chances, text)
 
 
 PAPER = PersonaJbbq()
@@ -534,28 +540,6 @@ def bbq_chances(
         by_context = SURFACED.get(model, by_context)
     chances = dict(zip(ROLES, by_context[item["context_condition"]], strict=True))
     return three_chances([chances[role] for role in roles])
-
-
-def respond(request: Request) -> Response:
-    """The answer of the respondent that a request names: the number of an option.
-
-    Example:
-        >>> item = {"item_id": "i1", "context_condition": "ambiguous", "label": 2}
-        >>> item |= {"role_0": "biased", "role_1": "counter_biased", "role_2": "unknown"}
-        >>> named = {"prompt_id": "pj_basic_ja", "prompt_hash": "", "variant": "", "paper": ""}
-        >>> named |= {"endpoint": "simulated", "dataset": "study", "item_id": "i1", "fields": item}
-        >>> who = {"model": "sim-bbq-fair", "identity": "sim-bbq-fair"}
-        >>> respond(Request(**named, **who, body={})).text
-        '2'
-    """
-    biased_persona = request.prompt_id.startswith("pj_biased")
-    chances = bbq_chances(request.model, request.fields, biased_persona)
-    chosen = drawn_option(request, chances)
-    text = str(chosen)
-    if request.model == "sim-bbq-chatty":
-        who = request.model, request.prompt_id, request.item_id, request.repetition
-        text = _chatty(chosen, uniform("format", *who))
-    return numbered_response(request, chances, text)
 
 
 def _chatty(chosen: int, draw: float) -> str:
