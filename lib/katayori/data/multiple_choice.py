@@ -22,28 +22,11 @@ POLARITIES = ("negative", "non_negative")
 PERSONS = {"t": "target", "n": "non_target", "u": "unknown"}
 #: Orders of the three options: the three rotations of one, then those of its mirror image.
 ORDERS = ("tnu", "nut", "utn", "ntu", "tun", "unt")
-COLUMNS = [
-    "item_id",
-    "category",
-    "template_id",
-    "context_condition",
-    "polarity",
-    "context",
-    "question",
-    "option_0",
-    "option_1",
-    "option_2",
-    "role_0",
-    "role_1",
-    "role_2",
-    "person_0",
-    "person_1",
-    "person_2",
-    "label",
-    "order",
-    "rank",
-    "language",
-]
+COLUMNS = (
+    "item_id category template_id context_condition polarity context question"
+    " option_0 option_1 option_2 role_0 role_1 role_2 person_0 person_1 person_2"
+    " label order rank language"
+).split()
 
 
 def role(person: str, polarity: str) -> str:
@@ -164,16 +147,8 @@ _FIELDS: dict[str, Mapping[str, Any]] = {
 }
 CORE = (*_FIELDS, "answer_info", "context", "question", "ans0", "ans1", "ans2")
 _UNKNOWN = ("unknown", "不明", "未知", "わからない", "分からない", "判断できない")
-_ALIKE = {
-    "f": "女性",
-    "woman": "女性",
-    "girl": "女性",
-    "女の子": "女性",
-    "m": "男性",
-    "man": "男性",
-    "boy": "男性",
-    "男の子": "男性",
-}
+_ALIKE = dict.fromkeys(("f", "woman", "girl", "女の子"), "女性")
+_ALIKE |= dict.fromkeys(("m", "man", "boy", "男の子"), "男性")
 
 
 def id_of(source: str, category: str, row: int) -> str:
