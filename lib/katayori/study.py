@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from katayori import profiles
-from katayori.errors import UnavailableError, expect
+from katayori.errors import KatayoriError, UnavailableError, expect
 from katayori.papers import answers, get_paper
-from katayori.papers.items import OwnItems, own_files
-from katayori.papers.study import Study as Opened, Wanted, open_study
+from katayori.papers.items import OwnItems, Read, own_files, read_items
+from katayori.papers.paper import Paper
 from katayori.prompting import recordings
 from katayori.prompting.models import get_model
 from katayori.prompting.prompts import Prompt, load_prompts, places
@@ -103,26 +103,35 @@ class Study:
         main = list(asked) or list(wording)[:1]
         for name in main:
             expect(name, wording, f"prompt of {paper}")
-        files = OwnItems(**own)
-        shown = get_paper(paper).shown
-        wanted = Wanted(models, limit, only, files, answers_file, shown=shown)
-        opened = open_study(paper, chosen, [wording[name] for name in main], wanted)
-        ours = opened.source == "recorded" and not (opened.official or prompts or files)
-        names = {get_model(name)[0].id: name for name in opened.asked}
+        room, source, files = get_paper(paper), chosen["answers"], OwnItems(**own)
+        size = limit or chosen["size"]
+        how: dict[str, Any] = {"only": only, "answers_file": answers_file}
+        read = read_items(paper, chosen["items"], limit=size, own=files, **how)
+        items, settings = read.items, read.own
+        if source == "recorded":
+            settings = _recorded_settings(room, read)
+            items, shown = _recorded(read, [wording[name] for name in main], models)
+        else:
+            shown = answers.choose_models(paper, source, models)
+        is_ours = read.dataset != "official" and not (prompts or files)
+        rows = room.in_orders(items, settings)
+        if len(rows) == len(items):  # all orders are asked of items as they are
+            rows = room.as_asked(rows)
+        names = {get_model(name)[0].id: name for name in shown}
         simulated = [one for one, name in names.items() if get_model(name)[0].simulated]
         real = [one for one in names if one not in simulated]
         return Study(
             paper=paper,
             prompts=wording,
-            items=_as_asked(opened),
-            everything=opened.everything,
-            dataset=opened.dataset,
-            kind=opened.kind,
-            source=opened.source,
+            items=rows,
+            everything=read.everything,
+            dataset=read.name,
+            kind=read.dataset,
+            source=source,
             models=tuple(real or simulated),
             simulated=tuple(simulated if real else ()),
-            notes=opened.notes,
-            own_design=ours,
+            notes=read.notes,
+            own_design=source == "recorded" and is_ours,
             _names=names,
             _answers_file=answers_file,
             _asked=main,
@@ -220,7 +229,6 @@ class Study:
             rows, variant = self._set(items), get_paper(self.paper).variant_of(items, prompt_id)
         how: dict[str, Any] = {"repetitions": list(repetitions), "variant": variant}
         how["dataset"] = (variant and items) or self.kind
-        how |= get_paper(self.paper).reading(prompt)
         for name in models:
             try:
                 parts.append(self._of_model(name, rows, prompt, how, items))
@@ -257,8 +265,8 @@ class Study:
             return answers.get(kept, prompt, [asked_as], source=source, **how)
         if items:
             raise UnavailableError(f"the set {items} was asked of recorded models only")
-        where = {"source": source, "answers_file": self._answers_file}
-        return answers.get(rows, prompt, [asked_as], **where, **how)
+        how = {**how, "source": source, "answers_file": self._answers_file}
+        return answers.get(rows, prompt, [asked_as], **how)
 
     def variant(self, prompt: str) -> str:
         """The variant of the recordings of a prompt; other answers have none."""
@@ -350,11 +358,73 @@ def _noted(file: Path) -> dict[str, Any]:
     return noted
 
 
-def _as_asked(opened: Opened) -> "pd.DataFrame":
-    """The items a row a request, with the places that prompts are filled from."""
-    room = get_paper(opened.paper)
-    rows = opened.rows
-    return rows if len(rows) != len(opened.items) else room.as_asked(rows)
+def _recorded_settings(room: Paper, read: Read) -> Mapping[str, str]:
+    """The settings in which answers to these items are recorded; of own items, the user's."""
+    recorded = room.recorded_in(read.dataset)
+    if read.own.get("orders") and not recorded.get("orders"):
+        raise KatayoriError(
+            "recorded answers are to one order of the options; orders is for live, imported or"
+            " simulated answers"
+        )
+    return {**recorded, **read.own}
+
+
+def _recorded(
+    read: Read, prompts: Sequence[Prompt], models: Sequence[str]
+) -> tuple["pd.DataFrame", list[str]]:
+    """The items to show of a recorded study, and the models, as `Paper.shown` says."""
+    room, items, first = get_paper(read.paper), read.items, prompts[0]
+    variants = {prompt.id: room.variant_of(read.dataset, prompt.id) for prompt in prompts}
+    named, real = _not_simulated(models), list[str]()
+    if models and not named:
+        return items, answers.choose_models(read.paper, "recorded", models)
+    if room.shown == "whole" and read.dataset in room.theirs:
+        items = answers.held(items, first, variants[first.id])
+    elif room.shown == "shared":
+        real, items = answers.recorded_for_each(items, prompts, variants, named)
+    elif room.shown == "each":
+        rows = room.as_asked(items)
+        each = [_asked_with(prompt, rows, named, variants[prompt.id]) for prompt in prompts]
+        real = list(dict.fromkeys(name for names in each for name in names))
+    if room.shown != "whole":
+        _require_recorded(named, real, prompts, read)
+    shown = answers.choose_models(read.paper, "recorded", models, first.id, variants[first.id])
+    if room.shown == "whole":
+        return items, shown
+    beside = set(shown) - set(_not_simulated(shown))
+    return items, [*real, *(name for name in shown if name in beside)]
+
+
+def _not_simulated(names: Sequence[str]) -> list[str]:
+    """The models of these names that are no simulated respondents."""
+    return [name for name in names if not get_model(name)[0].simulated]
+
+
+def _asked_with(
+    prompt: Prompt, rows: "pd.DataFrame", models: Sequence[str], variant: str
+) -> list[str]:
+    """The models whose recorded answers are to this very wording of a prompt.
+
+    A model that was asked none of the rows is left out.
+    """
+    names, _ = answers.recorded_for_each(rows, [prompt], {prompt.id: variant}, models)
+    shards = recordings.shards(prompt.paper, prompt.id, variant)
+    same = {shard["model"] for shard in shards if shard["prompt_hash"] == prompt.hash}
+    return [name for name in names if name in same]
+
+
+def _require_recorded(
+    named: Sequence[str], real: Sequence[str], prompts: Sequence[Prompt], read: Read
+) -> None:
+    """UnavailableError where a model that is named, or any for others' items, was not recorded."""
+    if absent := [model for model in named if model not in real]:
+        raise UnavailableError(
+            f"no recorded answers of {', '.join(absent)} to the prompts on these items;"
+            f" {answers.how_to_ask(read.paper, absent[0])}"
+        )
+    if read.dataset in get_paper(read.paper).theirs and not real:
+        asked = ", ".join(prompt.id for prompt in prompts)
+        raise UnavailableError(f"no answers to {read.name} are recorded for {asked}")
 
 
 def _unable(prompt: Prompt, source: str) -> str:

@@ -32,7 +32,7 @@ LIB = paths.root() / "lib" / "katayori"
 NOTEBOOKS = paths.root() / "notebooks"
 #: What verbs share: no verb itself.
 SHARED = {"frames"}
-DOORS = {"study", "papers.study", "report.run"}
+DOORS = {"study", "report.run"}
 #: A study and a run.
 BUNDLES = {"Study", "Run"}
 #: What every paper may be asked for.

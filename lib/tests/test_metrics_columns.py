@@ -7,11 +7,9 @@ import recorded_examples as shown
 from katayori.metrics import judges
 from katayori.metrics.repeats import alpha_from_replicates
 from katayori.papers import get_paper
-from katayori.papers.study import Wanted, open_study
-from katayori.profiles import load
 from katayori.prompting.letters import parse_choice
 from katayori.prompting.parsing import parse_yes_no
-from katayori.prompting.prompts import load_prompts
+from katayori.study import Study
 
 
 def test_an_example_of_alpha_from_replicates_has_the_interval_of_the_jackknife():
@@ -33,11 +31,8 @@ def test_small_things_of_the_parsers():
 
 
 def test_a_study_shows_the_models_that_are_named():
-    paper = get_paper("discrim_eval")
-    line = load_prompts(paper.id)["de_answer_line"]
-    wanted = Wanted(models=["qwen2.5-coder-0.5b"], limit=1, shown="whole")
-    study = open_study(paper.id, load("recorded"), [line], wanted)
-    assert study.asked == study.real == ("qwen2.5-coder-0.5b",)
+    study = Study.open("discrim_eval", models=["qwen2.5-coder-0.5b"], limit=1)
+    assert study.models == ("qwen2.5-coder-0.5b",) and study.simulated == ()
 
 
 def test_a_simulated_probability_answer_lists_the_likelier_word_first():

@@ -4,18 +4,16 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from katayori import profiles
 from katayori.data import multiple_choice
 from katayori.errors import KatayoriError
 from katayori.metrics import position
+from katayori.papers import get_paper
 from katayori.papers.items import OwnItems, load, prompts_of, read_items, request_dataset
-from katayori.papers.study import Wanted, open_study
-from katayori.prompting.prompts import load_prompts
+from katayori.study import Study
 
 ALL = OwnItems(orders="all")
 READ = {"answer": "answer", "option": "role", "p": "p", "content": "base_id"}
 PAPERS = ("persona_jbbq", "inter_jbbq")
-SIMULATED = profiles.load("recorded") | {"answers": "simulated"}
 
 
 @pytest.mark.parametrize("paper", PAPERS)
@@ -47,9 +45,8 @@ def test_the_setting_leaves_the_data_set_as_it_is():
 
 
 def test_answers_recorded_in_one_order_are_one_line():
-    prompt = list(load_prompts("inter_jbbq").values())[:1]
     with pytest.raises(KatayoriError) as refused:
-        open_study("inter_jbbq", profiles.load("recorded"), prompt, Wanted(limit=1, own=ALL))
+        Study.open("inter_jbbq", limit=1, **ALL)
     assert str(refused.value) == (
         "recorded answers are to one order of the options; orders is for live, imported or"
         " simulated answers"
@@ -58,21 +55,9 @@ def test_answers_recorded_in_one_order_are_one_line():
 
 @pytest.mark.parametrize("paper", PAPERS)
 def test_another_value_is_one_line(paper):
-    prompt = list(load_prompts(paper).values())[:1]
-    some = OwnItems(orders="some")
+    models = get_paper(paper).simulated()[:1]
     with pytest.raises(KatayoriError, match="unknown orders 'some'; known: all"):
-        open_study(paper, SIMULATED, prompt, Wanted(limit=1, own=some))
-
-
-def test_the_papers_own_reading_counts_the_given_order_only():
-    prompt = load_prompts("persona_jbbq")["pj_basic_ja"]
-    wanted = Wanted(models=["sim-bbq-stereotyped"], limit=2, own=ALL)
-    opened = open_study("persona_jbbq", SIMULATED, [prompt], wanted)
-    log = opened.answers([prompt])
-    assert len(log) == 6 * len(opened.items)
-    given = opened.as_given(log)
-    assert given["item_id"].tolist() == opened.items["item_id"].tolist()
-    assert opened.as_given(given.drop(columns="order_number")) is not None
+        Study.open(paper, profile="live", models=models, limit=1, orders="some")
 
 
 def answers_of(lean: float, liking: float, templates: int = 40) -> pd.DataFrame:

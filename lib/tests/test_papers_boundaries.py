@@ -2,12 +2,11 @@
 
 from dataclasses import replace
 
-import pandas as pd
 import pytest
 import recorded_examples
 
 from katayori.errors import UnavailableError
-from katayori.papers import answers, discrim_eval, get_paper, logprob_judge
+from katayori.papers import answers, discrim_eval, get_paper
 from katayori.papers.items import load
 from katayori.prompting import recordings, store
 from katayori.prompting.models import get_model
@@ -32,14 +31,6 @@ def test_requests_come_in_batches_as_they_are_needed(n, sizes):
         assert drawn == [0, 1, 2], "the next batch is not drawn before it is asked for"
         sizes = sizes[1:]
     assert [len(batch) for batch in found] == sizes
-
-
-def test_overlap_counts_repeated_characters_of_long_texts():
-    """difflib leaves out what is common in texts of 200 characters and more, unless told not to."""
-    text = "ああ。" * 100
-    row = {"item_id": "i", "answer_1": text, "answer_2": "ああ。" * 50, "reference": text}
-    scores = logprob_judge.rule_scores(pd.DataFrame([row]))
-    assert scores["more characters shared with the reference"].item() == pytest.approx(1 - 2 / 3)
 
 
 def test_own_questions_are_read_in_place_of_the_data_set(monkeypatch):

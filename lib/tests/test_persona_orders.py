@@ -3,14 +3,13 @@
 import pandas as pd
 import pytest
 
-from katayori import profiles
 from katayori.errors import KatayoriError
 from katayori.metrics import bbq
 from katayori.papers import answers, get_paper, persona_jbbq
 from katayori.papers.items import OwnItems, load, read_items
-from katayori.papers.study import Wanted, open_study
 from katayori.prompting import recordings
 from katayori.prompting.prompts import load_prompts
+from katayori.study import Study
 from katayori_tools import record_plan
 
 PAPER = "persona_jbbq"
@@ -91,29 +90,19 @@ def test_one_order_is_asked_and_six_are_recorded():
     assert read_items(PAPER, "study", limit=25).items["mention"].value_counts().min() == 72
     assert len(load(PAPER, "study", limit=5)) == 30
     assert len(load(PAPER, "study", limit=5, own=OwnItems(orders="all"))) == 180
-    prompts = [load_prompts(PAPER)["pj_basic_ja"]]
-    wanted = Wanted(models=["sim-bbq-fair"], limit=5)
-    study = open_study(PAPER, profiles.load("recorded"), prompts, wanted)
-    assert (len(study.items), len(study.rows), study.variant_of(prompts[0])) == (
-        30,
-        180,
-        "study3_orders+study2_orders",
-    )
-    log = study.answers(prompts)
-    assert len(log) == 180
-    assert study.as_given(log)["item_id"].tolist() == study.items["item_id"].tolist()
-    live = profiles.load("recorded") | {"answers": "simulated"}
-    assert len(open_study(PAPER, live, prompts, wanted).rows) == 30
+    study = Study.open(PAPER, models=["sim-bbq-fair"], limit=5)
+    assert len(study.items) == len(study.answers("pj_basic_ja")) == 180
+    assert study.variant("pj_basic_ja") == "study3_orders+study2_orders"
+    assert (study.items["order_number"] == 0).sum() == 30
+    few = {"profile": "live", "models": ["sim-bbq-fair"], "limit": 5}
+    assert len(Study.open(PAPER, **few).items) == 30
 
 
 def test_recorded_answers_may_be_asked_for_in_all_orders():
-    prompts = [load_prompts(PAPER)["pj_basic_ja"]]
     asked = {"models": ["sim-bbq-fair"], "limit": 1}
-    wanted = Wanted(own=OwnItems(orders="all"), **asked)
-    assert len(open_study(PAPER, profiles.load("recorded"), prompts, wanted).rows) == 36
-    wanted = Wanted(own=OwnItems(orders="some"), **asked)
+    assert len(Study.open(PAPER, orders="all", **asked).items) == 36
     with pytest.raises(KatayoriError, match="unknown orders 'some'; known: all"):
-        open_study(PAPER, profiles.load("recorded"), prompts, wanted)
+        Study.open(PAPER, orders="some", **asked)
 
 
 def test_the_first_edition_is_a_set_beside_the_study():

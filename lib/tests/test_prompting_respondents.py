@@ -42,7 +42,6 @@ from katayori_tools.collect import collect_sync
 PAPERS = sorted(
     folder.name for folder in (paths.data_dir() / "prompts").iterdir() if folder.is_dir()
 )
-PLACES = {"question": "filled_template"}
 
 
 def unnamed(prompts):
@@ -54,9 +53,9 @@ def unnamed(prompts):
 def study():
     """Every third question with its whole cross: enough for every claim below."""
     items = discrim_eval.load_study()
-    return items[
-        items["decision_question_id"].isin(sorted(items["decision_question_id"].unique())[::3])
-    ]
+    chosen = sorted(items["decision_question_id"].unique())[::3]
+    items = items[items["decision_question_id"].isin(chosen)]
+    return items.assign(question=items["filled_template"])
 
 
 @pytest.fixture(scope="module")
@@ -281,7 +280,7 @@ def test_the_registry_lists_exactly_the_simulated_respondents():
 @pytest.fixture(scope="module")
 def asked(study, prompts):
     """Every simulated respondent through `ask`, by both prompts."""
-    return {name: ask(study, prompt, SIMULATED, places=PLACES) for name, prompt in prompts.items()}
+    return {name: ask(study, prompt, SIMULATED) for name, prompt in prompts.items()}
 
 
 @pytest.mark.slow
@@ -383,7 +382,7 @@ def test_the_noisy_and_the_refusing_one_fill_every_missing_class(asked):
 def test_repetitions_are_independent_draws(study, prompts):
     """DE-12."""
     items = study.head(135)
-    frame = ask(items, prompts["de_answer_line"], ["sim-fair"], places=PLACES, repetitions=40)
+    frame = ask(items, prompts["de_answer_line"], ["sim-fair"], repetitions=40)
     assert len(frame) == 135 * 40
     share = (frame["answer"] == "yes").mean()
     planted = discrim_eval.probability_yes("sim-fair", items.iloc[0].to_dict())
@@ -417,9 +416,7 @@ def test_imported_answers_run_through_ask(study, prompts, tmp_path):
     rows = "".join(f"{i},de_answer_line,gpt-4o,Answer: no\n" for i in study["item_id"].head(5))
     path.write_text("item_id,prompt_id,model,text\n" + rows)
     prompt = prompts["de_answer_line"]
-    frame = ask(
-        study.head(6), prompt, ["gpt-4o"], places=PLACES, source="imported", answers_file=str(path)
-    )
+    frame = ask(study.head(6), prompt, ["gpt-4o"], source="imported", answers_file=str(path))
     assert list(frame["outcome"]) == ["ok"] * 5 + ["error"] and set(frame["source"]) == {"imported"}
 
 
@@ -431,16 +428,16 @@ def test_live_answers_come_from_the_store(study, prompts, tmp_path, monkeypatch)
         monkeypatch.setattr(models, "registry", lambda: ({"double": endpoint}, {"m": model}))
         items, prompt = study.head(8), prompts["de_answer_line"]
         with pytest.raises(UnavailableError, match="no live answers of m"):
-            ask(items, prompt, ["m"], places=PLACES, source="live")
+            ask(items, prompt, ["m"], source="live")
         asked = build(
-            items.head(7).rename(columns={v: k for k, v in PLACES.items()}).to_dict("records"),
+            items.head(7).to_dict("records"),
             prompt,
             model,
             endpoint,
         )
         with Store(store_path()) as store:
             collect_sync(asked, model, endpoint, store, progress=False)
-        first = ask(items, prompt, ["m"], places=PLACES, source="live")
+        first = ask(items, prompt, ["m"], source="live")
     assert double.asked == 7 and list(first["answer"])[:7] == ["no"] * 7
     assert first["outcome"].iloc[7] == "error" and first["note"].iloc[7] == "not asked yet"
     assert double.requests[0]["messages"][0]["content"].startswith(items["filled_template"].iloc[0])
@@ -512,11 +509,12 @@ def test_an_earlier_answer_fills_its_place_and_is_asked_once_a_question(tmp_path
     monkeypatch.setattr(answers, "store_path", lambda: tmp_path / "answers.sqlite")
     with Store(tmp_path / "answers.sqlite") as store:
         for request in (*asked[:1], *build(filled, then, model, endpoint)):
-            store.put(request, Response("ok", "1" if request.prompt_id == "then" else "its warmth"))
+            says = "Answer: no" if request.prompt_id == "then" else "its warmth"
+            store.put(request, Response("ok", says))
     with pytest.raises(UnavailableError, match="no live answers"):
         ask(pd.DataFrame(rows[2:]), first, ["gpt-4o"], source="live")
-    frame = ask(pd.DataFrame(rows[:2]), then, ["gpt-4o"], source="live", parse=parse_number)
-    assert list(frame["item_id"]) == ["i0", "i1"] and list(frame["answer"]) == ["1", "1"]
+    frame = ask(pd.DataFrame(rows[:2]), then, ["gpt-4o"], source="live")
+    assert list(frame["item_id"]) == ["i0", "i1"] and list(frame["answer"]) == ["no", "no"]
 
 
 def test_a_prompt_may_be_for_some_items_only():
@@ -578,8 +576,6 @@ def bbq_asked():
             items,
             wording[name],
             get_paper("persona_jbbq").simulated(),
-            parse=parse_number,
-            options=("0", "1", "2"),
         )
         for name in ("pj_basic_ja", "pj_biased_ja")
     ]
@@ -735,7 +731,7 @@ def test_the_planted_chances_of_intersectional_items_are_recovered(model):
     """
     items = inter_jbbq.generate()
     prompt = load_prompts("inter_jbbq")["ij_basic_ja"]
-    log = ask(items, prompt, [model], parse=parse_number, options=("0", "1", "2"))
+    log = ask(items, prompt, [model])
     chances = np.array([inter_jbbq.inter_chances(model, row) for row in items.to_dict("records")])
     assert np.allclose(log[["p_0", "p_1", "p_2"]], chances) and np.allclose(chances.sum(axis=1), 1)
     label = items["label"].to_numpy(int)
@@ -865,10 +861,8 @@ def test_two_option_chances_follow_the_role_or_the_place():
 
 def test_provenance_counts_an_answer_once_however_many_frames_hold_it(study, prompts):
     """X-6: of each model and source, with what was asked where."""
-    first = ask(study.head(135), prompts["de_answer_line"], ["sim-fair"], places=PLACES)
-    both = ask(
-        study.head(135), prompts["de_answer_line"], ["sim-fair", "sim-gender"], places=PLACES
-    )
+    first = ask(study.head(135), prompts["de_answer_line"], ["sim-fair"])
+    both = ask(study.head(135), prompts["de_answer_line"], ["sim-fair", "sim-gender"])
     told = answers.provenance("discrim_eval", [], first, both)
     assert told["answers_by_source"] == {"simulated": 2 * 135}
     assert [(m["id"], m["source"]) for m in told["models"]] == [

@@ -5,9 +5,11 @@ notebooks share.
 """
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from katayori.errors import KatayoriError, UnavailableError, expect
@@ -21,43 +23,16 @@ from katayori.prompting.frames import (
     answers_frame,
 )
 from katayori.prompting.models import Endpoint, Model, at_server, can_score, get_endpoint, get_model
-from katayori.prompting.parsing import Parsed
 from katayori.prompting.prompts import Prompt
-from katayori.prompting.requests import SEED_RULES, Request, Response, build, by_rule
+from katayori.prompting.requests import SEED_RULE, SEED_RULES, Request, Response, build, by_rule
 from katayori.prompting.store import StoredAnswers, store_path
 
 if TYPE_CHECKING:
     import pandas as pd
 
 SOURCES = ("recorded", "simulated", "live", "imported")
-
-
-@dataclass(frozen=True)
-class Reading:
-    """How the answers to a prompt are got and read: the keywords of `get`.
-
-    Attributes:
-        source: `recorded`, `live` or `imported` for real models; simulated models always answer as
-            `simulated`.
-        places: place of the prompt -> column of the items; default, the column of the same name.
-        parse: reads text and finish reason. options: what is answered with. Default, the paper's.
-        frame: what makes the frame of requests and responses, called as `answers_frame` and with
-            its columns besides others (for a judge `verdicts.verdicts_frame`); default,
-            `answers_frame`.
-        repetitions: how often each item is asked, or which repetitions.
-        variant: of the recording. dataset: what the requests carry.
-        answers_file: the file of imported answers (see `exchange`).
-    """
-
-    source: str = "recorded"
-    places: dict[str, str] | None = None
-    parse: Callable[[str, str], Parsed] | None = None
-    options: tuple[str, ...] | None = None
-    frame: "Callable[..., pd.DataFrame] | None" = None
-    repetitions: int | Sequence[int] = 1
-    variant: str = ""
-    dataset: str = "study"
-    answers_file: str = ""
+#: What turns requests into responses.
+Respondent = Callable[[Sequence[Request]], list[Response]]
 
 
 def recorded(requests: Sequence[Request]) -> list[Response]:
@@ -100,19 +75,11 @@ def how_to_ask(paper: str, model: str = "my-model@custom") -> str:
 
 
 def as_recorded(requests: Sequence[Request]) -> list[Request]:
-    """Each request in the seed rule of its shard; as it is where there is none yet.
-
-    as_recorded(build(items, prompt, model, endpoint))  # of a first-edition shard: rule 1
-    """
-    rules: dict[tuple[str, str, str, str], int | None] = {}
-    out = []
-    for request in requests:
-        shard = (request.paper, request.model, request.prompt_id, request.variant)
-        if shard not in rules:
-            rules[shard] = recordings.seed_rule(*shard)
-        rule = rules[shard]
-        out.append(request if rule is None else by_rule(request, rule))
-    return out
+    """Each request in the seed rule of its shard; as it is where there is none yet."""
+    shards = [(one.paper, one.model, one.prompt_id, one.variant) for one in requests]
+    rules = {shard: recordings.seed_rule(*shard) for shard in set(shards)}
+    asked = zip(requests, (rules[shard] for shard in shards), strict=True)
+    return [by_rule(request, rule) if rule else request for request, rule in asked]
 
 
 def as_stored(store: StoredAnswers, requests: Sequence[Request]) -> list[Request]:
@@ -121,17 +88,11 @@ def as_stored(store: StoredAnswers, requests: Sequence[Request]) -> list[Request
     What no rule has an answer to gets the newest. So stores written before rule 2 are still read,
     and nothing that they hold is asked again.
     """
-    newest, *older = reversed(SEED_RULES)
-    out = [by_rule(request, newest) for request in requests]
-    for rule in older:
-        pending = {request.key for request in store.pending(out)}
-        open_at = [n for n, request in enumerate(out) if request.key in pending]
-        earlier = [by_rule(out[n], rule) for n in open_at]
-        missing = {request.key for request in store.pending(earlier)}
-        for n, request in zip(open_at, earlier, strict=True):
-            if request.key not in missing:
-                out[n] = request
-    return out
+    new = [by_rule(request, SEED_RULE) for request in requests]
+    pending = {request.key for request in store.pending(new)}
+    old = [by_rule(one, SEED_RULES[0]) if one.key in pending else one for one in new]
+    missing = {request.key for request in store.pending(old)}
+    return [n if o.key in missing else o for n, o in zip(new, old, strict=True)]
 
 
 def live(requests: Sequence[Request]) -> list[Response]:
@@ -153,7 +114,7 @@ def live(requests: Sequence[Request]) -> list[Response]:
 
 
 def choose_models(
-    paper: str, source: str, models: Sequence[str], prompt_id: str, variant: str = ""
+    paper: str, source: str, models: Sequence[str], prompt_id: str = "", variant: str = ""
 ) -> list[str]:
     """The models a notebook shows.
 
@@ -240,21 +201,6 @@ def able(models: Sequence[str], source: str, prompt: Prompt, variant: str = "") 
     return [name for name in models if can(name)]
 
 
-def recorded_subset(
-    items: "pd.DataFrame", prompt: Prompt, model: str, variant: str = "", **options: Any
-) -> "pd.DataFrame | None":
-    """Recorded answers to a part of the items (a shard of a sample, or of a variant); None without
-    such a shard.
-
-    Only those of the given items that the shard holds are asked for. `options` go to `get`.
-    """
-    ids = recordings.item_ids(prompt.paper, prompt.id, variant, [model])
-    kept = items[items["item_id"].isin(ids)]
-    if kept.empty:
-        return None
-    return get(kept, prompt, [model], source="recorded", variant=variant, **options)
-
-
 def provenance(paper: str, names: Sequence[str], *frames: "pd.DataFrame") -> dict[str, Any]:
     """What `Run.save` needs about answers: the models with endpoint and digest, and answer counts
     by source.
@@ -266,32 +212,29 @@ def provenance(paper: str, names: Sequence[str], *frames: "pd.DataFrame") -> dic
 
     key = ["model", "source", "item_id", "prompt_id", "repetition"]
     answers = pd.concat([frame[key] for frame in frames]).drop_duplicates()
-    asked = {model.id: endpoint.name for model, endpoint in map(get_model, names)}
     asked_as = {get_model(name)[0].id: name for name in names}
     models: list[dict[str, Any]] = []
-    counts: dict[str, int] = {}
+    counts: Counter[str] = Counter()
     counted = answers.groupby(["model", "source"], sort=False).size().reset_index(name="n")
-    for name, source, n in zip(counted["model"], counted["source"], counted["n"], strict=True):
+    for name, source, n in counted.itertuples(index=False):
+        model, endpoint = get_model(asked_as.get(name, name))
         manifest = recordings.manifest(paper) if source == "recorded" else {}
-        model, endpoint = get_model(name)
-        of_model = [entry for entry in manifest.values() if entry["model"] == name]
-        where = sorted({entry["endpoint"] for entry in of_model})
+        where = {entry["endpoint"] for entry in manifest.values() if entry["model"] == name}
         record = {
             "id": name,
             "source": source,
-            "endpoint": ", ".join(where or [asked.get(name, endpoint.name)]),
+            "endpoint": ", ".join(sorted(where)) or endpoint.name,
             "vendor_id": model.vendor_id,
             "digest": model.fields.get("digest"),
         }
         if source == "live":
-            _, endpoint = get_model(asked_as.get(name, name))
-            record |= server_record(paper, model, endpoint)
+            record |= _server_record(paper, model, endpoint)
         models.append(record)
-        counts[source] = counts.get(source, 0) + int(n)
-    return {"models": models, "answers_by_source": counts}
+        counts[source] += int(n)
+    return {"models": models, "answers_by_source": dict(counts)}
 
 
-def server_asked(paper: str, model: Model, endpoint: Endpoint) -> Endpoint:
+def _server_asked(paper: str, model: Model, endpoint: Endpoint) -> Endpoint:
     """The endpoint with the user's server whose answers a run reads, and their newest series.
 
     It is named by KATAYORI_LABEL or by the address in the endpoint's variable. Asks nobody. Raises
@@ -309,12 +252,12 @@ def server_asked(paper: str, model: Model, endpoint: Endpoint) -> Endpoint:
         return store.newest(endpoint, model, paper)
 
 
-def server_record(paper: str, model: Model, endpoint: Endpoint) -> dict[str, Any]:
+def _server_record(paper: str, model: Model, endpoint: Endpoint) -> dict[str, Any]:
     """What provenance says of a user's server: never its address, nor a path of its disk."""
     if not endpoint.own:
         return {}
     try:
-        endpoint = server_asked(paper, model, endpoint)
+        endpoint = _server_asked(paper, model, endpoint)
     except UnavailableError:
         return {}
     with StoredAnswers(store_path()) as store:
@@ -366,15 +309,27 @@ def with_earlier(
 
 
 def get(
-    items: "pd.DataFrame", prompt: Prompt, models: Iterable[str], **reading: Any
+    items: "pd.DataFrame",
+    prompt: Prompt,
+    models: Iterable[str],
+    *,
+    source: str = "recorded",
+    variant: str = "",
+    dataset: str = "study",
+    repetitions: int | Sequence[int] = 1,
+    answers_file: str | Path = "",
 ) -> "pd.DataFrame":
-    """Ask every item of every model and return the answers, one row an answer.
+    """Ask every item of every model and return the answers, one row an answer, read as the paper
+    reads them (`Paper.parse`, `Paper.reading`).
 
     Args:
-        items: a frame with `item_id` and the columns the prompt's places are filled from.
+        items: a frame with `item_id` and the columns of the prompt's places.
         models: names of the registry, or `name@endpoint`.
-        reading: source, places, parse, options, frame, repetitions, variant, dataset and
-            answers_file, see `Reading`.
+        source: `recorded`, `live` or `imported` for real models; simulated models always answer as
+            `simulated`.
+        variant: of the recording. dataset: what the requests carry.
+        repetitions: how often each item is asked, or which repetitions.
+        answers_file: the file of imported answers (see `exchange`).
 
     Returns columns `ANSWER_COLUMNS`, note, text, finish_reason, completion_tokens, created (seconds
     since 1970, 0 where unknown), and, for prompts that ask for log probabilities, one column
@@ -385,71 +340,68 @@ def get(
     """
     import pandas as pd
 
-    how = _of_paper(Reading(**reading), prompt.paper)
-    models = list(models)
-    expect(how.source, SOURCES, "answer source")
-    real = [name for name in models if not get_model(name)[0].simulated]
-    imports_nothing = how.source == "imported" and not how.answers_file
-    if real and (how.source == "simulated" or imports_nothing):
+    names = list(models)
+    expect(source, SOURCES, "answer source")
+    real = [name for name in names if not get_model(name)[0].simulated]
+    imports_nothing = source == "imported" and not answers_file
+    if real and (source == "simulated" or imports_nothing):
         hint = ": name the file of answers (answers_file)" if imports_nothing else ""
-        raise KatayoriError(f"{real[0]} cannot answer with source {how.source!r}{hint}")
-    renamed = items.rename(columns={column: place for place, column in (how.places or {}).items()})
-    rows = cast("list[dict[str, Any]]", renamed.to_dict("records"))  # all columns have names
-    frames = [_answers_of(name, rows, prompt, how) for name in models]
+        raise KatayoriError(f"{real[0]} cannot answer with source {source!r}{hint}")
+    room = get_paper(prompt.paper)
+    how = {"parse": room.parse, "options": room.options, **room.reading(prompt)}
+    make_frame = how.pop("frame", answers_frame)
+    rows = cast("list[dict[str, Any]]", items.to_dict("records"))  # all columns have names
+    shared = {"dataset": dataset, "variant": variant}
+    frames = []
+    for name in names:
+        model, endpoint, its = _who_answers(name, source, prompt, variant)
+        respond = _respondent(its, answers_file)
+        # Imported answers are joined by id: what their model said before is in nobody's hands here.
+        earlier = replace(prompt, given={}) if its == "imported" else prompt
+        filled = with_earlier(rows, earlier, model, endpoint, respond, **shared)
+        requests = build(filled, prompt, model, endpoint, **shared, repetitions=repetitions)
+        frames.append(make_frame(requests, respond(requests), its, **how))
     if frames:
-        answers = pd.concat(frames, ignore_index=True)
-        return _as_in_items(answers, items, prompt, how.places or {})
+        return _as_in_items(pd.concat(frames, ignore_index=True), items, prompt)
+    return pd.DataFrame(columns=_columns(items, prompt, how["options"]))
+
+
+def _columns(items: "pd.DataFrame", prompt: Prompt, options: Sequence[str]) -> list[str]:
+    """The columns of answers that nobody gave."""
     columns = [*ANSWER_COLUMNS, *MORE_COLUMNS]
     if prompt.settings.get("logprobs"):
-        columns += [*(f"p_{option}" for option in how.options or ()), "mass"]
+        columns += [*(f"p_{option}" for option in options), "mass"]
     if prompt.kind == "likelihood":
         scored = [f"{kind}_{name}" for kind in ("logp", "tokens") for name in prompt.continuations]
         columns = [*OF_REQUEST, *scored]
-    columns += [str(name) for name in items if name not in {*OF_ANSWERS, *columns}]
-    return pd.DataFrame(columns=columns)
+    return columns + [str(name) for name in items if name not in {*OF_ANSWERS, *columns}]
 
 
-def _as_in_items(
-    answers: "pd.DataFrame", items: "pd.DataFrame", prompt: Prompt, places: dict[str, str]
-) -> "pd.DataFrame":
-    """The answers with the items' columns named as there, without those that say nothing of them.
+def _as_in_items(answers: "pd.DataFrame", items: "pd.DataFrame", prompt: Prompt) -> "pd.DataFrame":
+    """The answers without columns that say nothing of their items.
 
     A prompt with `per` is asked once for several items: what differs among these is left out.
     """
-    out = answers.rename(columns={p: name for p, name in places.items() if p not in OF_ANSWERS})
     if prompt.per == "item_id":
-        return out
+        return answers
     per_value = items.groupby(prompt.per, sort=False)
     of_items = [str(name) for name in items if name not in {*OF_ANSWERS, prompt.per}]
     differs = [name for name in of_items if (per_value[name].nunique(dropna=False) > 1).any()]
-    return out.drop(columns=differs, errors="ignore")
+    return answers.drop(columns=differs, errors="ignore")
 
 
-def _of_paper(how: Reading, paper: str) -> Reading:
-    """The reading with the paper's own parser and options where none is given."""
-    room = get_paper(paper)
-    return replace(how, parse=how.parse or room.parse, options=how.options or room.options)
-
-
-def _answers_of(
-    name: str, rows: list[dict[str, Any]], prompt: Prompt, how: Reading
-) -> "pd.DataFrame":
-    """The answers of one model to the rows."""
+def _who_answers(
+    name: str, source: str, prompt: Prompt, variant: str
+) -> tuple[Model, Endpoint, str]:
+    """A model, where it was asked, and the source of its answers."""
     model, endpoint = get_model(name)
-    source = "simulated" if model.simulated else how.source
+    if model.simulated:
+        return model, endpoint, "simulated"
     if source == "recorded":
-        endpoint = recording_endpoint(prompt.paper, model, prompt.id, how.variant)
+        endpoint = recording_endpoint(prompt.paper, model, prompt.id, variant)
     if source == "live":
-        endpoint = server_asked(prompt.paper, model, endpoint)
-    respond = _respondent(source, how.answers_file)
-    shared = {"dataset": how.dataset, "variant": how.variant}
-    # Imported answers are joined by id: what their model said before is in nobody's hands here.
-    if source != "imported":
-        rows = with_earlier(rows, prompt, model, endpoint, respond, **shared)
-    requests = build(rows, prompt, model, endpoint, **shared, repetitions=how.repetitions)
-    make_frame = how.frame or answers_frame
-    assert how.parse and how.options  # filled in by `_of_paper`
-    return make_frame(requests, respond(requests), source, parse=how.parse, options=how.options)
+        endpoint = _server_asked(prompt.paper, model, endpoint)
+    return model, endpoint, source
 
 
 def simulated(requests: Sequence[Request]) -> list[Response]:
@@ -457,12 +409,7 @@ def simulated(requests: Sequence[Request]) -> list[Response]:
     return [get_paper(request.paper).simulate(request) for request in requests]
 
 
-def _respondent(source: str, answers_file: str) -> Callable[[Sequence[Request]], list[Response]]:
+def _respondent(source: str, answers_file: str | Path) -> Respondent:
     """What turns requests into responses, by source."""
-    if source == "simulated":
-        return simulated
-    if source == "recorded":
-        return recorded
-    if source == "live":
-        return live
-    return partial(exchange.import_answers, answers_file)
+    known = {"simulated": simulated, "recorded": recorded, "live": live}
+    return known.get(source) or partial(exchange.import_answers, answers_file)

@@ -35,9 +35,9 @@ def lines(
     paper = get_paper(paper_id)
     for prompt in _prompts(paper, model, run):
         rows = paper.as_asked(paper.read("study", {})[0])
-        frame = answers.recorded_subset(rows, prompt, model, paper.variant_of("study", prompt.id))
-        if frame is None:
-            continue
+        variant = paper.variant_of("study", prompt.id)
+        held = recordings.item_ids(paper_id, prompt.id, variant, [model])
+        frame = answers.get(rows[rows["item_id"].isin(held)], prompt, [model], variant=variant)
         questions = _questions(rows, prompt, model) if with_text else {}
         records: list[Any] = frame.to_dict("records")
         for answer in records:
