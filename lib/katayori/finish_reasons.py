@@ -82,11 +82,6 @@ def ended(word: Any, *, one_token: bool = False) -> Ended:
     }[kind]
 
 
-def was_cut(word: Any) -> bool:
-    """Whether a text reached a token limit."""
-    return ended(word).outcome == "truncated"
-
-
 def usual(word: Any) -> str:
     """A finish reason in the word that OpenAI uses for its kind; others as they are."""
     return USUAL.get(ended(word).outcome, str(word))

@@ -134,17 +134,6 @@ def only_run(profile: Mapping[str, Any], models: Sequence[str] = (), label: str 
     return runs[0] if runs else folder
 
 
-def find_runs(name: str) -> list[Path]:
-    """The runs that a name means: a folder, a profile, or a run's models or label."""
-    for folder in (Path(name), outputs_dir() / name) if name else ():
-        if is_paper(folder) or is_run(folder):
-            return [folder]
-    parts = [safe_name(part) for part in re.split(r"[,+\s]+", name) if part]
-    names = {name, safe_name(name), "+".join(parts)}
-    below = sorted(outputs_dir().glob("[!.]*/[!.]*/"))
-    return [path for path in below if path.name in names and is_run(path)] or runs_of(name)
-
-
 def cache_dir() -> Path:
     """Downloads, weights, engines and the answer store, shared by all checkouts.
 

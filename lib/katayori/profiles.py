@@ -40,7 +40,7 @@ def _read(path: Path) -> dict[str, dict[str, Any]]:
 
 def _profile(where: str, name: str, block: dict) -> dict[str, Any]:
     from katayori.data.schema import checked, written
-    from katayori.profiles_schema import Profile
+    from katayori.prompting.registry_schema import Profile
 
     size = checked(Profile, block, where).size
     if size != "full" and not (type(size) is int and 0 < size <= MOST):

@@ -43,6 +43,34 @@ LONG_ANSWER = "・" * 200  # stands for an earlier answer in an estimate
 PART = 500  # rows whose requests are held at once
 
 
+def prompts_of(paper: str, dataset: str, own: OwnItems) -> str:
+    """The data set whose prompts are asked: ours are Japanese, those of BBQ and PandaLM are
+    English.
+    """
+    if own.in_place_of(paper):
+        return "study"
+    return get_paper(paper).asked_in if dataset == "official" else dataset
+
+
+def load_rows(
+    paper: str, dataset: str, *, limit: int | None = None, own: OwnItems | None = None
+) -> "pd.DataFrame":
+    """The rows to ask: `item_id`, `cluster` and the places that a paper's prompts are filled from.
+
+    Raises as `papers.items.read_items`.
+    """
+    return rows_to_ask(source.read_items(paper, dataset, limit=limit, own=own))
+
+
+def rows_to_ask(read: source.Read) -> "pd.DataFrame":
+    """The items of `read_items` as they are asked: a judge's pairs in both orders, balanced sets
+    rank by rank, and options in the orders that the user asks for.
+    """
+    paper = get_paper(read.paper)
+    rows = paper.as_asked(read.items.assign(cluster=paper.cluster_of(read.items)))
+    return paper.in_orders(rows, read.own)
+
+
 @dataclass(frozen=True)
 class Scope:
     """Which items of a paper are asked about, and how they are worded.
@@ -157,7 +185,7 @@ def items_of(
     elif dataset in room.more:
         items = modules("more")[paper].load_more(dataset, size)
     elif size is None and not is_recorded:
-        items = source.load(paper, dataset, limit=limit, own=own)
+        items = load_rows(paper, dataset, limit=limit, own=own)
     else:
         items = room.as_planned(dataset, size)
     rows: Any = items.to_dict("records")  # pandas does not say that its columns have names
@@ -292,7 +320,7 @@ def planned_steps(chosen: Asking, *, reach: bool = False) -> Iterator[StepPlan]:
     scope = Scope(profile["items"], limit=limit, own=own, folder=folder)
     for paper in papers:
         wording = prompts.load_prompts(paper, folder)
-        prompt_steps = steps(paper, source.prompts_of(paper, profile["items"], own))
+        prompt_steps = steps(paper, prompts_of(paper, profile["items"], own))
         for name in real:
             model, endpoint = asked_at[paper, name]
             for step in prompt_steps:
@@ -408,7 +436,7 @@ def _say_before(chosen: Asking, step: Step) -> None:
     servers.say_elsewhere(paper, name, model, endpoint)
     wording = prompts.load_prompts(paper, chosen.prompts)
     own = inputs.own_items(chosen.own, [paper])
-    dataset = source.prompts_of(paper, profiles.load(chosen.profile)["items"], own)
+    dataset = prompts_of(paper, profiles.load(chosen.profile)["items"], own)
     planned = [prompt for step in steps(paper, dataset) for prompt in step]
     able = [p for p in planned if answers.able([name], "live", wording[p])]
     left_out = {
@@ -511,7 +539,7 @@ def template(chosen: Asking, file: str) -> int:
     scope = Scope(profile["items"], limit=limit_of(chosen, profile), own=own, folder=folder)
     _read_first([paper], scope.dataset, scope.limit, own, folder)
     wording = prompts.load_prompts(paper, folder)
-    prompt_steps = steps(paper, source.prompts_of(paper, scope.dataset, own))
+    prompt_steps = steps(paper, prompts_of(paper, scope.dataset, own))
     planned = [wording[p] for step in prompt_steps for p in step]
     chats = [p.id for p in planned if not (p.prefix or p.given) and p.kind == "chat"]
     requests = requests_of(paper, *get_model(name), chats, scope)

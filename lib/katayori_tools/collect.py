@@ -19,11 +19,11 @@ from itertools import chain
 from typing import IO, Any
 
 from katayori.errors import KatayoriError
-from katayori.prompting.likelihood import check_can_score
 from katayori.prompting.models import Endpoint, Model, digest_of
 from katayori.prompting.requests import Request, Response
 from katayori.prompting.store import batches
 from katayori_tools.answer_store import Store
+from katayori_tools.likelihood import check_can_score
 from katayori_tools.send import Sender, ServerError, failed
 from katayori_tools.wire import retry_after
 

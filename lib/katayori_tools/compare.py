@@ -19,7 +19,7 @@ from katayori.report.headlines import NUMBERS, WHOLE, WITH_VALUE, headlines
 from katayori.report.run import harmless
 from katayori.report.tables import visible
 from katayori_tools import notebooks
-from katayori_tools.named_runs import Side, plain_name, run_of, side_of
+from katayori_tools.named_runs import Side, find_runs, plain_name, run_of, side_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -61,7 +61,7 @@ def _pair(
 
     Where either is a model, or each run asked one other model, only those models' rows.
     """
-    runs = paths.find_runs(profile)
+    runs = find_runs(profile)
     a, b = side_of(name_a, runs), side_of(name_b, runs)
     if (a.folder, a.models) == (b.folder, b.models):
         raise KatayoriError(f"'{name_a}' and '{name_b}' are the same: name two models or two runs")

@@ -34,11 +34,11 @@ from katayori import profiles
 from katayori.data.files import json_lines
 from katayori.errors import KatayoriError
 from katayori.finish_reasons import ended
-from katayori.papers.items import OwnItems, prompts_of
+from katayori.papers.items import OwnItems
 from katayori.prompting.models import Model, get_model
 from katayori.prompting.prompts import Prompt, load_prompts
 from katayori.prompting.requests import Request, Response
-from katayori_tools.asking import Scope, requests_of, steps
+from katayori_tools.asking import Scope, prompts_of, requests_of, steps
 from katayori_tools.batch import Refused, list_refused
 from katayori_tools.choices import Asking
 from katayori_tools.harness_logs import content_of, log_of_inspect

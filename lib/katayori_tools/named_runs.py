@@ -1,5 +1,6 @@
 """Runs and models by the names that users give them, for what shows any number side by side."""
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -38,9 +39,21 @@ class Side:
         return Side(self.rows[is_its], self.models[:1], self.folder)
 
 
+def find_runs(name: str) -> list[Path]:
+    """The runs that a name means: a folder, a profile, or a run's models or label."""
+    for folder in (Path(name), paths.outputs_dir() / name) if name else ():
+        if paths.is_paper(folder) or paths.is_run(folder):
+            return [folder]
+    parts = [paths.safe_name(part) for part in re.split(r"[,+\s]+", name) if part]
+    names = {name, paths.safe_name(name), "+".join(parts)}
+    below = sorted(paths.outputs_dir().glob("[!.]*/[!.]*/"))
+    named = [path for path in below if path.name in names and paths.is_run(path)]
+    return named or paths.runs_of(name)
+
+
 def run_of(name: str) -> Side | None:
     """The run that a name means. KatayoriError if it means several."""
-    runs = [folder for folder in paths.find_runs(name) if len(read_results(folder))]
+    runs = [folder for folder in find_runs(name) if len(read_results(folder))]
     if len(runs) > 1:
         names = ", ".join(path.relative_to(paths.outputs_dir()).as_posix() for path in runs)
         raise KatayoriError(f"'{name}' means several runs: {names}; name one of them")
@@ -99,12 +112,12 @@ def chosen(names: Sequence[str], profile: str, papers: Sequence[str] = ()) -> li
         KatayoriError: a name that means nothing, or several runs; a run that holds no result, or
             none of these papers.
     """
-    runs = paths.find_runs(profile)
+    runs = find_runs(profile)
     return [_chosen(name, runs, papers) for name in dict.fromkeys(names)]
 
 
 def _chosen(name: str, runs: list[Path], papers: Sequence[str]) -> Named:
-    is_run = bool(paths.find_runs(name))
+    is_run = bool(find_runs(name))
     if is_run and run_of(name) is None:
         raise KatayoriError(f"the run '{name}' holds no results yet: see make reproduce, make live")
     side = side_of(name, runs)

@@ -27,13 +27,13 @@ from typing import TYPE_CHECKING, Any
 
 from katayori import paths
 from katayori.errors import KatayoriError
-from katayori.papers import items as source, paper_ids
+from katayori.papers import paper_ids
 from katayori.papers.items import OwnItems, read_items
 from katayori.profiles import MOST
 from katayori.prompting.models import Model, get_model
 from katayori.prompting.requests import Request
 from katayori_tools import batch, datasets, inputs, paper_files, plan_collect, plan_jobs, planning
-from katayori_tools.asking import StepPlan, steps
+from katayori_tools.asking import StepPlan, prompts_of, rows_to_ask, steps
 from katayori_tools.choices import Asking
 from katayori_tools.collect import approximate_tokens, cost_of
 from katayori_tools.notebooks import LAST, names
@@ -194,7 +194,7 @@ def dataset_of(paper: str, own: OwnItems) -> str:
     name = design.get("official")
     if own.in_place_of(paper) or not name or not datasets.is_here(name):
         return "study"
-    rows = source.rows_to_ask(read_items(paper, "official"))
+    rows = rows_to_ask(read_items(paper, "official"))
     return "official" if len(rows) >= design["rows"] else "study"
 
 
@@ -206,7 +206,7 @@ def _write(folder: Path, chosen: Asking, lines: int) -> Counted:
     place = folder / _place(counted)
     for one in batch.written(place, chosen, lines, counted.watch):
         counted.stored += one.stored
-    asked_in = source.prompts_of(chosen.papers, dataset, OwnItems(**chosen.own))
+    asked_in = prompts_of(chosen.papers, dataset, OwnItems(**chosen.own))
     planned = [prompt for step in steps(chosen.papers, asked_in) for prompt in step]
     if left_out := [prompt for prompt in planned if prompt not in counted.prompts]:
         cause = f"{endpoint.name} cannot be asked them"

@@ -6,12 +6,12 @@ from collections.abc import Callable, Sequence
 from typing import IO
 
 from katayori.errors import KatayoriError
-from katayori.prompting.likelihood import check_can_score, to_response
 from katayori.prompting.models import Endpoint, Model
 from katayori.prompting.requests import Request
 from katayori_tools.answer_store import Store
 from katayori_tools.collect import Summary, collect_sync, progress_line, terminable
 from katayori_tools.engines import scorer
+from katayori_tools.likelihood import check_can_score, to_response
 
 BATCH = 64  # requests of a line to the worker: neighbours share passages, and a kill loses these
 #: What a recording's manifest says of our own scorer.

@@ -9,9 +9,9 @@ generates at least one; it is not read.
 from collections.abc import Sequence
 from typing import Any
 
-from katayori.prompting.likelihood import to_response
 from katayori.prompting.models import Model
 from katayori.prompting.requests import Request, Response
+from katayori_tools.likelihood import to_response
 
 #: What makes a chat's last message the unfinished turn of the assistant.
 UNFINISHED = {"add_generation_prompt": False, "continue_final_message": True}

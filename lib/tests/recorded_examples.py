@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any, cast
 
 from katayori.papers import get_paper, paper_ids
 from katayori.papers.answers import recording_endpoint
-from katayori.papers.items import load
 from katayori.prompting import prompts, recordings
 from katayori.prompting.models import get_model
 from katayori.prompting.prompts import Prompt
 from katayori.prompting.requests import Request, build
+from katayori_tools.asking import load_rows
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -51,6 +51,6 @@ def _records(frame: "pd.DataFrame") -> list[dict[str, Any]]:
 
 def request_to(name: str, paper: str, prompt_id: str) -> Request:
     """The request of a paper's first study item to a model, as a prompt asks it."""
-    rows = load(paper, "study", limit=1)
+    rows = load_rows(paper, "study", limit=1)
     asked = prompts.load_prompts(paper)[prompt_id]
     return build(_records(rows), asked, *get_model(name))[0]

@@ -30,7 +30,7 @@ from api_double import (
     requests_for,
 )
 
-from katayori import outcomes
+from katayori import provenance
 from katayori.errors import KatayoriError
 from katayori.prompting.frames import answers_frame
 from katayori.prompting.models import Endpoint, Model
@@ -153,7 +153,7 @@ def test_every_finish_reason_is_counted_as_its_kind(store, capsys):
     assert "error 4" in capsys.readouterr().err
     frame = answers_frame(requests, [answer for _, answer in store.get(requests)], "live")
     assert frame["answer"].isna().all()
-    [table] = outcomes.outcomes(frame)["prompts"]
+    [table] = provenance.outcomes(frame)["prompts"]
     assert (table["outcomes"], table["causes"]) == (summary.outcomes, told)
 
 

@@ -13,7 +13,7 @@ from bs4 import BeautifulSoup
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 from one_row import add_row
 
-from katayori import outcomes, paths
+from katayori import paths, provenance
 from katayori.data import paper_facts
 from katayori.metrics.verdicts import NO_VERDICT
 from katayori.report import headlines, names
@@ -450,7 +450,7 @@ def test_an_empty_table_is_one_sentence():
 
 
 def test_simulated_answers_are_not_counted():
-    told = outcomes.outcomes(answers(3, source="simulated"), answers(5))
+    told = provenance.outcomes(answers(3, source="simulated"), answers(5))
     assert [(one["source"], one["valid"], one["asked"]) for one in told["prompts"]] == [
         ("live", 5, 100)
     ]

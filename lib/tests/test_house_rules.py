@@ -59,7 +59,7 @@ STILL = """
 metrics.mixed_logit: requirement
 metrics.repeats: columns
 papers.answers: frames statistics
-papers.items: bundle frames statistics
+papers.items: frames statistics
 prompting.letters: requirement
 prompting.parsing: requirement
 prompting.prompts: requirement

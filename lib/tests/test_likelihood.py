@@ -15,11 +15,11 @@ import pytest
 
 from katayori.errors import KatayoriError
 from katayori.papers import answers
-from katayori.prompting import frames, likelihood, prompts
+from katayori.prompting import frames, prompts
 from katayori.prompting.models import get_model
 from katayori.prompting.prompts import Prompt
 from katayori.prompting.requests import Response, build
-from katayori_tools import scoring, vllm_scoring
+from katayori_tools import likelihood, scoring, vllm_scoring
 from katayori_tools.answer_store import Store
 from katayori_tools.collect import collect_sync
 from katayori_tools.engines import scorer, scorer_worker

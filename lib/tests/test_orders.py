@@ -8,8 +8,9 @@ from katayori.data import multiple_choice
 from katayori.errors import KatayoriError
 from katayori.metrics import position
 from katayori.papers import get_paper
-from katayori.papers.items import OwnItems, load, prompts_of, read_items, request_dataset
+from katayori.papers.items import OwnItems, read_items, request_dataset
 from katayori.study import Study
+from katayori_tools.asking import load_rows, prompts_of
 
 ALL = OwnItems(orders="all")
 READ = {"answer": "answer", "option": "role", "p": "p", "content": "base_id"}
@@ -18,7 +19,7 @@ PAPERS = ("persona_jbbq", "inter_jbbq")
 
 @pytest.mark.parametrize("paper", PAPERS)
 def test_every_item_is_asked_in_six_orders(paper):
-    given, asked = (load(paper, "study", limit=2, own=own) for own in (None, ALL))
+    given, asked = (load_rows(paper, "study", limit=2, own=own) for own in (None, ALL))
     assert len(asked) == 6 * len(given) and asked["item_id"].is_unique
     first = asked[asked["order_number"] == 0]
     assert first["item_id"].tolist() == given["item_id"].tolist()

@@ -7,12 +7,12 @@ import recorded_examples
 
 from katayori.errors import UnavailableError
 from katayori.papers import answers, discrim_eval, get_paper
-from katayori.papers.items import load
 from katayori.prompting import recordings, store
 from katayori.prompting.models import get_model
 from katayori.prompting.prompts import load_prompts
 from katayori.prompting.requests import Response, build_body
 from katayori_tools.answer_store import Store
+from katayori_tools.asking import load_rows
 from katayori_tools.papers.logprob_judge import more
 
 
@@ -70,7 +70,7 @@ def test_a_shard_that_is_listed_and_not_there_is_no_shard(monkeypatch):
 
 def test_a_base_model_stops_at_the_end_of_its_line():
     prompt = load_prompts("persona_jbbq")["pj_basic_ja"]
-    item = load("persona_jbbq", "study", limit=1).iloc[0].to_dict()
+    item = load_rows("persona_jbbq", "study", limit=1).iloc[0].to_dict()
     body = build_body(prompt, *get_model("base@completions"), item, 0)
     assert body["stop"] == ["\n"]
     assert "stop" not in build_body(prompt, *get_model("chat@custom"), item, 0)

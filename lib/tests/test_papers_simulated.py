@@ -8,10 +8,10 @@ import orjson
 import pytest
 
 from katayori.papers import get_paper, paper_ids
-from katayori.papers.items import load
 from katayori.prompting.models import get_model
 from katayori.prompting.prompts import load_prompts
 from katayori.prompting.requests import build
+from katayori_tools.asking import load_rows
 
 PROMPTS = {
     "discrim_eval": ("de_answer_line", "de_answer_prefix"),
@@ -35,7 +35,7 @@ FROZEN = {
 def asked(paper):
     """Requests of every simulated respondent about the first items, twice under each prompt."""
     room = get_paper(paper)
-    rows = room.as_asked(load(paper, "study").head(24)).to_dict("records")
+    rows = room.as_asked(load_rows(paper, "study").head(24)).to_dict("records")
     prompts = load_prompts(paper)
     for prompt, name in itertools.product(PROMPTS[paper], room.simulated()):
         yield from build(rows, prompts[prompt], *get_model(name), repetitions=2)

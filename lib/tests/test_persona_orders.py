@@ -6,11 +6,12 @@ import pytest
 from katayori.errors import KatayoriError
 from katayori.metrics import bbq
 from katayori.papers import answers, get_paper, persona_jbbq
-from katayori.papers.items import OwnItems, load, read_items
+from katayori.papers.items import OwnItems, read_items
 from katayori.prompting import recordings
 from katayori.prompting.prompts import load_prompts
 from katayori.study import Study
 from katayori_tools import record_plan
+from katayori_tools.asking import load_rows
 
 PAPER = "persona_jbbq"
 OF_TEXT = [
@@ -88,8 +89,8 @@ def test_one_order_is_asked_and_six_are_recorded():
     read = read_items(PAPER, "study")
     assert (len(read.items), read.name) == (300, persona_jbbq.study_version())
     assert read_items(PAPER, "study", limit=25).items["mention"].value_counts().min() == 72
-    assert len(load(PAPER, "study", limit=5)) == 30
-    assert len(load(PAPER, "study", limit=5, own=OwnItems(orders="all"))) == 180
+    assert len(load_rows(PAPER, "study", limit=5)) == 30
+    assert len(load_rows(PAPER, "study", limit=5, own=OwnItems(orders="all"))) == 180
     study = Study.open(PAPER, models=["sim-bbq-fair"], limit=5)
     assert len(study.items) == len(study.answers("pj_basic_ja")) == 180
     assert study.variant("pj_basic_ja") == "study3_orders+study2_orders"

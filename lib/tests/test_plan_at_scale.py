@@ -15,12 +15,13 @@ from stub_model import Stub, probabilities, rules_of, troubled
 
 from katayori import paths
 from katayori.papers import answers, paper_ids
-from katayori.papers.items import OwnItems, load
+from katayori.papers.items import OwnItems
 from katayori.prompting.models import get_model
 from katayori.prompting.prompts import load_prompts
 from katayori.prompting.store import store_path
 from katayori_tools import asking, cli, datasets, plan as planner, planning
 from katayori_tools.answer_store import Store
+from katayori_tools.asking import load_rows
 from katayori_tools.choices import Asking
 from katayori_tools.collect import collect_sync
 
@@ -327,7 +328,7 @@ def test_answers_read_back_are_those_of_the_same_model_asked(
             model, endpoint = step.model, step.endpoint
             options = {"base_url": stub.url, "progress": False}
             collect_sync(step.requests, model, endpoint, store, **options)
-    items = load(paper, "study", limit=2)
+    items = load_rows(paper, "study", limit=2)
     prompt_ids = list(dict.fromkeys(q.prompt_id for step in steps for q in step.requests))
     assert prompt_ids and get_model("stub@vllm")
     for prompt_id in prompt_ids:

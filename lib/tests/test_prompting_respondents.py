@@ -30,7 +30,6 @@ from katayori.papers import (
 from katayori.papers.answers import get as ask
 from katayori.prompting import models
 from katayori.prompting.frames import ANSWER_COLUMNS, answers_frame
-from katayori.prompting.letters import LETTERS, parse_verdict, verdicts_frame
 from katayori.prompting.models import get_endpoint, get_model, registry
 from katayori.prompting.parsing import parse_number
 from katayori.prompting.prompts import Prompt, load_prompts
@@ -752,16 +751,13 @@ def judged():
     """
     items = logprob_judge.load_study2()
     wording = load_prompts("logprob_judge")
-    options = {"parse": parse_verdict, "options": LETTERS, "frame": verdicts_frame}
-    log = [
-        ask(items, wording[p], logprob_judge.JUDGES, **options)
-        for p in ("lj_verdict", "lj_reason_criteria")
-    ]
+    prompts = [wording[name] for name in ("lj_verdict", "lj_reason_criteria")]
+    log = [ask(items, prompt, logprob_judge.JUDGES) for prompt in prompts]
     return items, pd.concat(log, ignore_index=True)
 
 
 def test_ask_takes_the_frame_of_verdicts(judged):
-    """LJ-8: `frame` makes the frame; letters, orders and probabilities of every call, all of them
+    """LJ-8: letters, orders and probabilities of every call, all of them
     valid.
     """
     items, log = judged

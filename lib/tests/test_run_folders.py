@@ -11,6 +11,7 @@ from katayori import paths
 from katayori.errors import KatayoriError
 from katayori.report.run import Run
 from katayori_tools import cli
+from katayori_tools.named_runs import find_runs
 
 LIVE = {"name": "live", "answers": "live"}
 RECORDED = {"name": "recorded", "answers": "recorded"}
@@ -74,13 +75,13 @@ def test_a_run_is_found_by_model_label_profile_and_folder(outputs):
     write(outputs / "live" / "my-model@custom", "discrim_eval", "my-model@custom")
     folder = outputs / "live" / "my-model@custom"
     for name in ("my-model@custom", "live", "live/my-model@custom", str(folder)):
-        assert paths.find_runs(name) == [folder]
+        assert find_runs(name) == [folder]
     assert paths.only_run(LIVE) == folder
     write(outputs / "live" / "gpu-2", "discrim_eval", NAMES[1])
-    assert paths.find_runs("gpu-2") == [outputs / "live" / "gpu-2"]
+    assert find_runs("gpu-2") == [outputs / "live" / "gpu-2"]
     with pytest.raises(KatayoriError, match="gpu-2, my-model@custom; name"):
         paths.only_run(LIVE)
-    assert paths.find_runs("nothing") == paths.find_runs("") == []
+    assert find_runs("nothing") == find_runs("") == []
 
 
 def test_a_label_cannot_hold_two_models(outputs, monkeypatch, capsys):

@@ -18,7 +18,7 @@ import yaml
 from pydantic import Field
 from study_schemas import Head
 
-from katayori import paths, profiles_schema
+from katayori import paths
 from katayori.data import (
     catalogue,
     discrim_eval_schema as discrim_eval,
@@ -28,7 +28,7 @@ from katayori.data import (
 from katayori.data.files import read_as, read_checked
 from katayori.data.schema import Count, Lenient, Schema, Text, checked
 from katayori.errors import KatayoriError
-from katayori.prompting import models_schema, prompts_schema
+from katayori.prompting import registry_schema
 from katayori.report import exercises, names
 from katayori_tools import paper_files
 from katayori_tools.engines import weights
@@ -73,9 +73,9 @@ class StudyCases(Head):
 
 #: Files below the checkout -> what each is read as.
 KINDS: dict[str, Any] = {
-    "data/models.yaml": models_schema.ModelsFile,
-    "data/profiles.yaml": dict[str, profiles_schema.Profile],
-    "data/prompts/*/*.yaml": prompts_schema.PromptFile,
+    "data/models.yaml": registry_schema.ModelsFile,
+    "data/profiles.yaml": dict[str, registry_schema.Profile],
+    "data/prompts/*/*.yaml": registry_schema.PromptFile,
     "data/catalogue.yaml": catalogue.Catalogue,
     "data/published/caveats.yaml": study_schemas.Caveats,
     "data/published/audit.yaml": recounts.Audit,
@@ -104,7 +104,7 @@ KINDS: dict[str, Any] = {
     "data/study/inter_jbbq_2/lexicons.yaml": study_schemas.Lexicons,
     "data/study/inter_jbbq_2/[!l]*.yaml": study_schemas.Topic,
     "data/study/inter_jbbq_3/*.yaml": study_schemas.TopicWrittenAnew,
-    "data/wordings/*/*/*.yaml": prompts_schema.PromptFile,
+    "data/wordings/*/*/*.yaml": registry_schema.PromptFile,
 }
 #: Words of pydantic and of Python that a user of a YAML file need not know.
 JARGON = r"Input should|pydantic|https?:|type=|Value error|\bvalidat|\bNone\b|\bdict\b|\bmodel_type"

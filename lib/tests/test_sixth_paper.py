@@ -75,7 +75,6 @@ FACTS = {
         "question": "Does a model tell even numbers from odd ones?",
         "method": ["Six questions are asked."],
         "figure": "none",
-        "found": [{"what": "share right", "says": "{rows} models were asked."}],
         "cannot_see": ["Anything but even numbers."],
         "differs": ["There is no such paper."],
     },

@@ -11,24 +11,16 @@ import pytest
 from katayori.errors import KatayoriError, UnavailableError
 from katayori.papers import (
     discrim_eval,
+    get_paper,
     inter_jbbq,
     jubaku_v2,
     logprob_judge,
     paper_ids,
     persona_jbbq,
 )
-from katayori.papers.items import (
-    OwnItems,
-    check_limit,
-    cluster_of,
-    load,
-    own_files,
-    prompts_of,
-    read_items,
-    request_dataset,
-)
+from katayori.papers.items import OwnItems, check_limit, own_files, read_items, request_dataset
 from katayori.prompting.prompts import load_prompts
-from katayori_tools.asking import steps
+from katayori_tools.asking import load_rows, prompts_of, steps
 
 PAPERS = list(paper_ids())
 
@@ -51,11 +43,11 @@ def test_without_a_limit_the_items_are_those_that_were_recorded(paper):
 @pytest.mark.parametrize("paper", PAPERS)
 def test_a_limit_counts_whole_clusters_and_smaller_ones_are_parts_of_larger(paper):
     everything = read_items(paper, "study").items
-    sizes = everything.groupby(cluster_of(paper, everything)).size()
+    sizes = everything.groupby(get_paper(paper).cluster_of(everything)).size()
     taken: set[str] = set()
     for limit in (1, 2, 4, 20):
         found = read_items(paper, "study", limit=limit)
-        clusters = cluster_of(paper, found.items)
+        clusters = get_paper(paper).cluster_of(found.items)
         assert found.n_clusters == clusters.nunique() == limit
         assert clusters.value_counts().to_dict() == sizes[clusters.unique()].to_dict()  # whole
         assert taken <= set(clusters)
@@ -64,7 +56,7 @@ def test_a_limit_counts_whole_clusters_and_smaller_ones_are_parts_of_larger(pape
 
 @pytest.mark.parametrize("paper", PAPERS)
 def test_the_rows_to_ask_carry_cluster_and_every_place_of_the_prompts(paper):
-    rows = load(paper, "study", limit=2)
+    rows = load_rows(paper, "study", limit=2)
     assert rows["cluster"].nunique() == 2 and rows["item_id"].is_unique
     known = load_prompts(paper)
     for prompt in (known[name] for step in steps(paper, "study") for name in step):
@@ -148,7 +140,7 @@ def test_imported_answers_say_which_clusters_are_read(paper, tmp_path):
     """A template about two clusters comes back as a run about these two, not about errors of
     others.
     """
-    asked = load(paper, "study", limit=2)
+    asked = load_rows(paper, "study", limit=2)
     file = tmp_path / "answers.jsonl"
     rows = [
         {"item_id": name, "prompt_id": "p", "model": "m", "text": "1"} for name in asked["item_id"]

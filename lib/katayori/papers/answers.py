@@ -351,7 +351,7 @@ def get(
     how = {"parse": room.parse, "options": room.options, **room.reading(prompt)}
     make_frame = how.pop("frame", answers_frame)
     rows = cast("list[dict[str, Any]]", items.to_dict("records"))  # all columns have names
-    shared = {"dataset": dataset, "variant": variant}
+    shared: dict[str, Any] = {"dataset": dataset, "variant": variant}
     frames = []
     for name in names:
         model, endpoint, its = _who_answers(name, source, prompt, variant)

@@ -105,13 +105,6 @@ def check_limit(limit: object, what: str = "limit") -> int | None:
     return limit
 
 
-def cluster_of(paper: str, items: "pd.DataFrame") -> "pd.Series":
-    """The cluster of every item, as text; an item of others whose family is not known stands for
-    itself.
-    """
-    return get_paper(paper).cluster_of(items)
-
-
 def request_dataset(paper: str, dataset: str, own: OwnItems) -> str:
     """The data set that requests carry: a user's copy of others' items is `official`, other own
     items are `study`.
@@ -121,15 +114,6 @@ def request_dataset(paper: str, dataset: str, own: OwnItems) -> str:
     if not given:
         return dataset
     return "official" if "official" in given else "study"
-
-
-def prompts_of(paper: str, dataset: str, own: OwnItems) -> str:
-    """The data set whose prompts are asked: ours are Japanese, those of BBQ and PandaLM are
-    English.
-    """
-    if own.in_place_of(paper):
-        return "study"
-    return get_paper(paper).asked_in if dataset == "official" else dataset
 
 
 def read_items(
@@ -176,25 +160,6 @@ def read_items(
     return Read(paper, everything, items, name, kind, tuple(notes), given)
 
 
-def load(
-    paper: str, dataset: str, *, limit: int | None = None, own: OwnItems | None = None
-) -> "pd.DataFrame":
-    """The rows to ask: `item_id`, `cluster` and the places that a paper's prompts are filled from.
-
-    Raises as `read_items`.
-    """
-    return rows_to_ask(read_items(paper, dataset, limit=limit, own=own))
-
-
-def rows_to_ask(read: Read) -> "pd.DataFrame":
-    """The items of `read_items` as they are asked: a judge's pairs in both orders, balanced sets
-    rank by rank, and options in the orders that the user asks for.
-    """
-    paper = get_paper(read.paper)
-    rows = paper.as_asked(read.items.assign(cluster=paper.cluster_of(read.items)))
-    return paper.in_orders(rows, read.own)
-
-
 def take(paper: str, items: "pd.DataFrame", limit: int | None) -> tuple["pd.DataFrame", str]:
     """The items of so many clusters, in their own order, and what to say where there are not so
     many.
@@ -211,7 +176,7 @@ def take(paper: str, items: "pd.DataFrame", limit: int | None) -> tuple["pd.Data
 
 
 def _only(paper: str, items: "pd.DataFrame", only: Sequence[str], name: str) -> "pd.DataFrame":
-    clusters = cluster_of(paper, items)
+    clusters = get_paper(paper).cluster_of(items)
     if unknown := sorted(set(only) - set(clusters)):
         near = nearest(unknown[0], clusters.unique())
         absent = f"{get_paper(paper).clusters} that {name} lacks: {', '.join(unknown)[:100]}"

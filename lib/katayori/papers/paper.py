@@ -67,8 +67,10 @@ class Paper:
         asked_in: the prompts that others' items are asked with: those of `official` or of `study`.
         more: data sets beside `study`, `official` and the later editions, which only the tools
             read. theirs: those whose texts are not this project's own.
-        shown: which recorded models a study shows: `whole`, `shared` or `each`, as
-            `papers.study.Wanted` says.
+        shown: which recorded models a study shows, on which items. `shared`: those that were asked
+            all prompts, on the items that all of them hold. `whole`: those that were asked every
+            item of the set. `each`: for every prompt those that were asked it in its present
+            wording.
         recorded_as: the data set of a later edition that `study` reads, after which its
             recordings are named; empty where `study` is the first edition.
         continues: data sets of the third edition, each with that of the second whose items it

@@ -188,7 +188,7 @@ class Model:
 @cache
 def registry() -> tuple[dict[str, Endpoint], dict[str, Model]]:
     """All endpoints and models of `data/models.yaml`, and the papers' simulated respondents."""
-    from katayori.prompting.models_schema import ModelsFile
+    from katayori.prompting.registry_schema import ModelsFile
 
     listed = files.read_as(ModelsFile, paths.registry("models.yaml"))
     endpoints, models = {}, {}

@@ -14,7 +14,7 @@ from katayori.data.files import read_as
 from katayori.errors import KatayoriError
 
 if TYPE_CHECKING:
-    from katayori.prompting.prompts_schema import PromptFile
+    from katayori.prompting.registry_schema import PromptFile
 
 #: What is asked for: an answer in words, or how likely given words are as the answer.
 KINDS = ("chat", "likelihood")
@@ -34,7 +34,7 @@ class Prompt:
 
     A `chat` prompt is answered in words. A `likelihood` prompt is answered by nobody: how likely
     the model finds the texts of the item's columns `continuations` as its answer is what is asked
-    (see `prompting.likelihood`).
+    (see `frames.scores_frame`).
     """
 
     id: str
@@ -143,7 +143,7 @@ def _given(file: Path) -> dict[str, str]:
 
 
 def _listed(file: Path) -> "PromptFile":
-    from katayori.prompting.prompts_schema import PromptFile
+    from katayori.prompting.registry_schema import PromptFile
 
     return read_as(PromptFile, file, "prompt file")
 

@@ -204,40 +204,28 @@ def _asks_logprobs(endpoint: Endpoint, supports: Mapping[str, Any]) -> bool:
     return bool(supported)
 
 
-@dataclass
-class Options:
-    """What `build` makes of the items; see there."""
-
-    dataset: str = "study"
-    variant: str = ""
-    repetitions: int | Sequence[int] = 1
-    seed_rule: int = SEED_RULE
-
-    @property
-    def which(self) -> Sequence[int]:
-        """The repetitions that are asked; a number of them counts from 0."""
-        return range(self.repetitions) if isinstance(self.repetitions, int) else self.repetitions
-
-
 def build(
     items: Iterable[Mapping[str, Any]],
     prompt: Prompt,
     model: Model,
     endpoint: Endpoint,
-    **options: Any,
+    *,
+    dataset: str = "study",
+    variant: str = "",
+    repetitions: int | Sequence[int] = 1,
+    seed_rule: int = SEED_RULE,
 ) -> list[Request]:
     """Requests for every item and repetition, in the given order.
 
     An item is a mapping with `item_id` and the prompt's places. A prompt with `per` is asked once
     each value of that column, which then is the item's id; one with `only`, of the items that have
     these values.
-    Options (see `Options`): dataset, variant, repetitions (how many, or which ones), seed_rule (see
-    `seed_for`).
-    `variant="seed1"` asks with the paper's literal seed 1 instead of a seed per item (DE-8).
+    `repetitions` says how many, or which ones; `seed_rule` as `seed_for`. `variant="seed1"` asks
+    with the paper's literal seed 1 instead of a seed per item (DE-8).
     """
-    chosen = Options(**options)
+    which = range(repetitions) if isinstance(repetitions, int) else repetitions
     asked = prompt
-    if chosen.variant == "seed1":
+    if variant == "seed1":
         asked = replace(prompt, settings=prompt.settings | {"seed": "literal"})
     prompt_hash, identity = prompt.hash, model.identity  # worked out once, not for every request
     out = []
@@ -247,15 +235,15 @@ def build(
     if prompt.per != "item_id":
         items = {item[prompt.per]: {**item, "item_id": item[prompt.per]} for item in items}.values()
     for item in items:
-        for n in chosen.which:
-            body = build_body(asked, model, endpoint, item, n, chosen.seed_rule)
+        for n in which:
+            body = build_body(asked, model, endpoint, item, n, seed_rule)
             request = Request(
                 paper=prompt.paper,
-                dataset=chosen.dataset,
+                dataset=dataset,
                 item_id=str(item["item_id"]),
                 prompt_id=prompt.id,
                 prompt_hash=prompt_hash,
-                variant=chosen.variant,
+                variant=variant,
                 model=model.id,
                 endpoint=endpoint.name,
                 identity=identity,

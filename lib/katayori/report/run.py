@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from katayori import outcomes, paths, profiles, provenance
+from katayori import paths, profiles, provenance
 from katayori.data import paper_facts
 from katayori.errors import KatayoriError, UnavailableError
 from katayori.report import tables
@@ -266,8 +266,8 @@ class Run:
         return tables.display(fig, chart.title)
 
     def answers(self, *frames: Any) -> None:
-        """Keeps what came back of these frames of answers, for `save` (`outcomes.outcomes`)."""
-        self._outcomes = outcomes.outcomes(*frames)
+        """Keeps what came back of these frames of answers, for `save` (`provenance.outcomes`)."""
+        self._outcomes = provenance.outcomes(*frames)
 
     def save(self, **about: Any) -> "pd.DataFrame":
         """Writes results.json, answers.json and provenance.json.

@@ -10,7 +10,7 @@ from pathlib import Path
 import pandas as pd
 
 from katayori.errors import KatayoriError
-from katayori.finish_reasons import was_cut
+from katayori.finish_reasons import ended
 from katayori.frames import sample
 from katayori.papers import answers
 from katayori.papers.inter_jbbq import generate, read_topics
@@ -138,7 +138,7 @@ def _persons(items: pd.DataFrame) -> set[str]:
 
 def _why_refused(before: str, after: str, answer: Response | None, guarded: list[str]) -> str:
     """Why a model's edit of a passage is not taken over; empty where it is."""
-    if not answer or answer.outcome != "ok" or was_cut(answer.finish_reason):
+    if not answer or answer.outcome != "ok" or ended(answer.finish_reason).outcome == "truncated":
         return "no whole answer"
     try:
         check_edit(before, after, guarded)
