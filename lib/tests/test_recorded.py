@@ -11,7 +11,7 @@ from katayori.papers import answers, get_paper, paper_ids
 from katayori.prompting import recordings
 from katayori.prompting.models import get_model
 from katayori.prompting.prompts import load_prompts
-from katayori.prompting.requests import build
+from katayori.prompting.requests import build, by_rule
 from katayori_tools import asking, record_plan
 
 SHARDS = [(paper, name) for paper in paper_ids() for name in recordings.manifest(paper)]
@@ -63,8 +63,8 @@ def test_every_row_answers_a_request_of_today(paper, name):
     rows = list(recordings.read(paper, entry["model"], entry["prompt_id"], entry["variant"]))
     repetitions = {row.get("repetition", 0) for row in rows}
     chosen["repetitions"] = 1 + max(repetitions)
-    chosen["seed_rule"] = entry.get("seed_rule", 1)
-    requests = build(asked, prompt, model, endpoint, **chosen)
+    rule = entry.get("seed_rule", 1)
+    requests = [by_rule(one, rule) for one in build(asked, prompt, model, endpoint, **chosen)]
     asked_for = [r for r in requests if r.repetition in repetitions]
     keys = {(r.item_id, r.repetition): r.key[:16] for r in asked_for}
     found = {(row["item_id"], row.get("repetition", 0)): row["key"] for row in rows}

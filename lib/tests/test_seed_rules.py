@@ -23,7 +23,7 @@ def _requests(rule, name=f"{MODEL}@local-vllm", **options):
     model, endpoint = get_model(name)
     prompt = load_prompts("discrim_eval")["de_answer_line"]
     rows = ITEMS.to_dict("records")
-    return build(rows, prompt, model, endpoint, seed_rule=rule, **options)
+    return [by_rule(one, rule) for one in build(rows, prompt, model, endpoint, **options)]
 
 
 def _said(requests, texts=("Answer: yes", "Answer: no")):

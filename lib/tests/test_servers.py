@@ -20,7 +20,7 @@ from katayori.papers import answers, discrim_eval, get_paper
 from katayori.prompting import models
 from katayori.prompting.models import Server, at_server, get_model, normalised, registry
 from katayori.prompting.prompts import load_prompts
-from katayori.prompting.requests import Response, build
+from katayori.prompting.requests import Response, build, by_rule
 from katayori.prompting.store import StoredAnswers, store_path
 from katayori_tools import answers as answer_list, asking, batch, cli, servers
 from katayori_tools.answer_store import Store
@@ -152,7 +152,8 @@ def old_requests(name, label=""):
     items = study().set_index("item_id", drop=False)
     rows = items.loc[["q101-020-male-white", "q101-020-male-black"]].to_dict("records")
     prompt = load_prompts("discrim_eval")["de_answer_line"]
-    return build(rows, prompt, model, endpoint, seed_rule=1)  # the rule of that time
+    built = build(rows, prompt, model, endpoint)
+    return [by_rule(request, 1) for request in built]  # the rule of that time
 
 
 def test_a_store_of_schema_1_is_copied_and_read(old):

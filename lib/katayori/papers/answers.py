@@ -314,10 +314,8 @@ def get(
     models: Iterable[str],
     *,
     source: str = "recorded",
-    variant: str = "",
-    dataset: str = "study",
-    repetitions: int | Sequence[int] = 1,
     answers_file: str | Path = "",
+    **options: Any,
 ) -> "pd.DataFrame":
     """Ask every item of every model and return the answers, one row an answer, read as the paper
     reads them (`Paper.parse`, `Paper.reading`).
@@ -327,9 +325,8 @@ def get(
         models: names of the registry, or `name@endpoint`.
         source: `recorded`, `live` or `imported` for real models; simulated models always answer as
             `simulated`.
-        variant: of the recording. dataset: what the requests carry.
-        repetitions: how often each item is asked, or which repetitions.
         answers_file: the file of imported answers (see `exchange`).
+        options: of `requests.build`: dataset and variant of the recording, and repetitions.
 
     Returns columns `ANSWER_COLUMNS`, note, text, finish_reason, completion_tokens, created (seconds
     since 1970, 0 where unknown), and, for prompts that ask for log probabilities, one column
@@ -351,15 +348,15 @@ def get(
     how = {"parse": room.parse, "options": room.options, **room.reading(prompt)}
     make_frame = how.pop("frame", answers_frame)
     rows = cast("list[dict[str, Any]]", items.to_dict("records"))  # all columns have names
-    shared: dict[str, Any] = {"dataset": dataset, "variant": variant}
+    once = {name: value for name, value in options.items() if name != "repetitions"}
     frames = []
     for name in names:
-        model, endpoint, its = _who_answers(name, source, prompt, variant)
+        model, endpoint, its = _who_answers(name, source, prompt, options.get("variant", ""))
         respond = _respondent(its, answers_file)
         # Imported answers are joined by id: what their model said before is in nobody's hands here.
         earlier = replace(prompt, given={}) if its == "imported" else prompt
-        filled = with_earlier(rows, earlier, model, endpoint, respond, **shared)
-        requests = build(filled, prompt, model, endpoint, **shared, repetitions=repetitions)
+        filled = with_earlier(rows, earlier, model, endpoint, respond, **once)
+        requests = build(filled, prompt, model, endpoint, **options)
         frames.append(make_frame(requests, respond(requests), its, **how))
     if frames:
         return _as_in_items(pd.concat(frames, ignore_index=True), items, prompt)

@@ -142,7 +142,6 @@ def build_body(
     endpoint: Endpoint,
     item: Mapping[str, Any],
     repetition: int,
-    seed_rule: int = SEED_RULE,
 ) -> dict[str, Any]:
     """Messages and settings of one request, fitted to what the endpoint supports.
 
@@ -160,7 +159,7 @@ def build_body(
     literal = settings.get("seed") == "literal"
     if local:
         item_id = str(item["item_id"])
-        seed = seed_for(item_id, repetition, identity=model.identity, rule=seed_rule)
+        seed = seed_for(item_id, repetition, identity=model.identity, rule=SEED_RULE)
         settings = LOCAL_SAMPLING | settings | {"seed": seed}
     if literal:
         settings["seed"] = 1
@@ -213,15 +212,14 @@ def build(
     dataset: str = "study",
     variant: str = "",
     repetitions: int | Sequence[int] = 1,
-    seed_rule: int = SEED_RULE,
 ) -> list[Request]:
     """Requests for every item and repetition, in the given order.
 
     An item is a mapping with `item_id` and the prompt's places. A prompt with `per` is asked once
     each value of that column, which then is the item's id; one with `only`, of the items that have
     these values.
-    `repetitions` says how many, or which ones; `seed_rule` as `seed_for`. `variant="seed1"` asks
-    with the paper's literal seed 1 instead of a seed per item (DE-8).
+    `repetitions` says how many, or which ones. Seeds follow the newest rule (see `by_rule`).
+    `variant="seed1"` asks with the paper's literal seed 1 instead of a seed per item (DE-8).
     """
     which = range(repetitions) if isinstance(repetitions, int) else repetitions
     asked = prompt
@@ -236,7 +234,7 @@ def build(
         items = {item[prompt.per]: {**item, "item_id": item[prompt.per]} for item in items}.values()
     for item in items:
         for n in which:
-            body = build_body(asked, model, endpoint, item, n, seed_rule)
+            body = build_body(asked, model, endpoint, item, n)
             request = Request(
                 paper=prompt.paper,
                 dataset=dataset,
