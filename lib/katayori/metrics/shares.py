@@ -17,6 +17,7 @@ from scipy.special import betainc, betaincc, betaincinv, stdtrit
 from katayori.errors import KatayoriError
 from katayori.frames import LABEL, NUMBER_OR_NONE, FrameError, cells, flat, require
 from katayori.metrics import intervals
+from katayori.metrics.intervals import NO_INTERVAL_BELOW  # hashed name
 
 #: What the values of a share are: 0 and 1, from 0 to 1, any number.
 KINDS = ("share", "probability", "mean")
@@ -57,7 +58,7 @@ def _samples(hits: Any, totals: Any) -> _Sample:
         same = (np.isclose(y / n_c, share[:, None]) | (n_c == 0)).all(axis=1)
         rare = _with_rarer(y, n_c) < np.minimum(_RARE, clusters)
         effect = np.where(rare, np.maximum(effect, n / clusters), effect)
-    kinds = {"no_valid_answer": n == 0, "few_clusters": clusters < intervals.NO_INTERVAL_BELOW}
+    kinds = {"no_valid_answer": n == 0, "few_clusters": clusters < NO_INTERVAL_BELOW}
     kinds["same_in_every_cluster"] = same & (share > 0) & (share < 1)
     status = np.select(list(kinds.values()), list(kinds), "ok")
     effect = np.select([status == "ok", status == "same_in_every_cluster"], [effect, 1.0], np.nan)

@@ -27,7 +27,7 @@ from katayori.frames import (
     flat,
     require,
 )
-from katayori.metrics import intervals
+from katayori.metrics import intervals, intervals as qa_intervals  # hashed name
 from katayori.metrics.holm import holm
 from katayori.metrics.intervals import (
     NO_INTERVAL_BELOW,
@@ -268,7 +268,7 @@ def _share_row(ratio: intervals.Ratio, line: float) -> dict[str, Any]:
     return row | _spread(hits / totals, hits - found["value"] * totals)
 
 
-def mean_row(ratio: intervals.Ratio, line: float) -> dict[str, Any]:
+def mean_row(ratio: qa_intervals.Ratio, line: float) -> dict[str, Any]:
     """What `line_test` says of a mean, from sum and number of each cluster.
 
     Example:
@@ -276,7 +276,7 @@ def mean_row(ratio: intervals.Ratio, line: float) -> dict[str, Any]:
         0.62
     """
     total, n = (one[ratio[1] > 0] for one in ratio)
-    values = intervals.contributions((total, n))
+    values = qa_intervals.contributions((total, n))
     return _by_t("mean", values, total / n, line)
 
 
