@@ -227,7 +227,7 @@ def test_a_sixth_paper_is_reproduced_on_its_simulated_respondent(checkout):
     katayori(checkout, "site", "--no-interface")
     site = checkout / "outputs" / "recorded" / "site"
     page = (site / "toy.html").read_text(encoding="utf-8")
-    assert "Even or odd?" in page and "1 models were asked" in page
+    assert "Even or odd?" in page and "Does a model tell even numbers" in page
     assert "toy.html" in (site / "papers.html").read_text(encoding="utf-8")
 
 
