@@ -582,6 +582,12 @@ def estimate(chosen: Asking, width: float = 2.0, pilot: str = "stored") -> int:
         clusters[key] = max(clusters.get(key, 0), n_clusters(requests))
         with Store(store_path()) as store:
             expected = planning.estimate(requests, model, endpoint, store)
+            anew, earlier = _rewritten(store, requests)
+        if anew and earlier:
+            print(
+                f"{paper} {name}: {anew:,} answers to rewritten items are asked anew; the"
+                f" {earlier:,} to their earlier texts are kept"
+            )
         rows.append({"paper": paper, **expected})
         prompt_ids = answered.setdefault((paper, name), [])
         if expected["stored"] or pilot == "recorded":
@@ -604,6 +610,29 @@ def estimate(chosen: Asking, width: float = 2.0, pilot: str = "stored") -> int:
         for told in _of_pilots(answered, replace(chosen, profile=profile), width):
             print(told)
     return 0
+
+
+def _rewritten(store: Store, requests: list[Request]) -> tuple[int, int]:
+    """How many of the requests are to items that were rewritten since this model was asked, and
+    how many stored answers are to their earlier texts.
+
+    An item that keeps its id is told by its key; those of the second edition that the third has in
+    other words are told by the editions.
+    """
+    if not requests or not (stored := store.answered(requests[0])):
+        return 0, 0
+    pending = {(one.prompt_hash, one.item_id, one.repetition) for one in store.pending(requests)}
+    room = get_paper(requests[0].paper)
+    load = room.later_sets()
+    second, third = (
+        {item_id for name in names for item_id in load[name]()["item_id"]}
+        for names in (room.continues.values(), room.continues)
+    )
+    same = pending & set(stored)
+    anew = {one for one in pending if one[1] in third - second}
+    hashes = {one.prompt_hash for one in requests}
+    left = [one for one in stored if one[0] in hashes and one[1] in second - third]
+    return len(same | anew), len(same) + len(left)
 
 
 def _of_pilots(
