@@ -12,8 +12,8 @@ from katayori.metrics.shares import cluster_share
 from katayori.metrics.verdicts import (
     TESTED,
     TOLD,
+    _clusters_needed,
     claim,
-    clusters_needed,
     gates,
     line_test,
     sign_swap_test,
@@ -224,14 +224,14 @@ def test_both_levels_of_a_share_and_of_a_mean():
 def test_clusters_needed_reaches_its_power():
     """With so many clusters a true 0 is called absent in four of five studies."""
     rng = np.random.default_rng(2)
-    needed = clusters_needed(0.02, 25, 0.05)["needed"]
+    needed = _clusters_needed(0.02, 25, 0.05)["needed"]
     drawn = rng.normal(0, 0.02 * 5, (600, needed))
     half = student.ppf(0.95, needed - 1) * drawn.std(axis=1, ddof=1) / np.sqrt(needed)
     inside = np.abs(drawn.mean(axis=1)) + half < 0.05
     assert 0.75 <= inside.mean() <= 0.88
-    more = clusters_needed(0.02, 25, 0.05, one_sided=True)
-    assert more["needed"] == 59 and clusters_needed(0.0, 25, 0.05, one_sided=True)["needed"] == 59
-    assert np.isnan(clusters_needed(np.nan, 25, 0.05)["needed"])
+    more = _clusters_needed(0.02, 25, 0.05, one_sided=True)
+    assert more["needed"] == 59 and _clusters_needed(0.0, 25, 0.05, one_sided=True)["needed"] == 59
+    assert np.isnan(_clusters_needed(np.nan, 25, 0.05)["needed"])
 
 
 @pytest.mark.parametrize("kind", ["share", "mean"])

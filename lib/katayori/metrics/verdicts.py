@@ -409,7 +409,7 @@ def _with_baseline(table: pd.DataFrame, by: list[str], column: str, level: Any) 
 # --- the word -------------------------------------------------------------------------------------
 
 
-def clusters_needed(
+def _clusters_needed(
     se: float, clusters: int, margin: float, *, one_sided: bool = False
 ) -> dict[str, Any]:
     """How many clusters would call a true 0 absent in four of five studies.
@@ -426,7 +426,7 @@ def clusters_needed(
     Source: D. J. Schuirmann, J. Pharmacokinetics and Biopharmaceutics 15 (1987), 657-680.
 
     Example:
-        >>> clusters_needed(0.04, 20, 0.05)
+        >>> _clusters_needed(0.04, 20, 0.05)
         {'needed': 112, 'needed_low': 66, 'needed_high': 236}
     """
     known = np.isfinite(se) and np.isfinite(margin) and margin > 0
@@ -492,7 +492,7 @@ def verdict(
 
     Returns:
         one row a cell: the columns of `table` and `gates` with margin, p_holm, tests (in the
-        family), needed, needed_low, needed_high (`clusters_needed`, of undecided rows), verdict,
+        family), needed, needed_low, needed_high (clusters, of undecided rows), verdict,
         why, low_bound and high_bound (the values with all unreadable
         answers lowest and highest; NaN where the span is not known). Rules:
 
@@ -739,7 +739,7 @@ def _needed(row: Mapping[Any, Any]) -> dict[str, Any]:
     margin = row["margin"]
     if row["status"] == "no_variation" and not np.isnan(margin):
         return {"needed": alike_needed(margin), "needed_low": np.nan, "needed_high": np.nan}
-    return clusters_needed(row["se"], row["clusters"], margin, one_sided=_at_an_end(row))
+    return _clusters_needed(row["se"], row["clusters"], margin, one_sided=_at_an_end(row))
 
 
 def _decided(row: Mapping[Any, Any], p: float) -> tuple[str, str]:
