@@ -15,7 +15,7 @@ from katayori.data.schema import Schema, Sha256, Text
 from katayori.errors import KatayoriError, UnavailableError, expect
 
 
-class Reported(Schema):
+class _Reported(Schema):
     """What others report of a file whose publisher gives no hash."""
 
     bytes: int
@@ -31,7 +31,7 @@ class File(Schema):
     bytes: int | None
     rows: int | None
     mirror: Text | None
-    reported: Reported | None = None
+    reported: _Reported | None = None
     note: Text = ""
 
 

@@ -7,7 +7,7 @@ from pydantic import Field
 from katayori.data.schema import Lenient, Text
 
 
-class Question(Lenient):
+class _Question(Lenient):
     """A decision question; `counterpart_of` is the upstream question ours stands in for."""
 
     id: int
@@ -22,4 +22,4 @@ class QuestionFile(Lenient):
 
     example: ClassVar[str] = "data/study/discrim_eval/questions.yaml"
 
-    questions: Annotated[list[Question], Field(min_length=1)]
+    questions: Annotated[list[_Question], Field(min_length=1)]

@@ -7,7 +7,7 @@ from pydantic import Field
 from katayori.data.schema import Lenient, Text
 
 
-class Point(Lenient):
+class _Point(Lenient):
     """A point a good answer meets: a text it holds, or one it must not hold."""
 
     point: Text
@@ -16,7 +16,7 @@ class Point(Lenient):
     forbids: str = ""
 
 
-class Edit(Lenient):
+class _Edit(Lenient):
     """A change of the base, which breaks `point` unless it is a paraphrase."""
 
     kind: Text
@@ -25,29 +25,24 @@ class Edit(Lenient):
     put: str
 
 
-class Answer(Lenient):
+class _Answer(Lenient):
     """An answer of known quality."""
 
     quality: int
     base: Literal["reference", "variant"]
-    edits: list[Edit]
+    edits: list[_Edit]
 
 
-class Task(Lenient):
-    """A task with its reference."""
+class _Task(Lenient):
+    """A task, its reference, the same in other words, and answers that are made of these."""
 
     id: Text
     task: Text
     question: Text
     reference: Text
-
-
-class StudyTask(Task):
-    """A task with answers that are made of its reference and the reference in other words."""
-
     variant: Text
-    checklist: Annotated[list[Point], Field(min_length=1)]
-    answers: Annotated[dict[str, Answer], Field(min_length=1)]
+    checklist: Annotated[list[_Point], Field(min_length=1)]
+    answers: Annotated[dict[str, _Answer], Field(min_length=1)]
 
 
 class TaskFile(Lenient):
@@ -55,4 +50,4 @@ class TaskFile(Lenient):
 
     example: ClassVar[str] = "data/study/logprob_judge/writing.yaml"
 
-    questions: list[StudyTask]
+    questions: list[_Task]

@@ -96,7 +96,7 @@ class JubakuV2(Paper):
 
     def later_sets(self) -> Sets:
         """Beside the editions the sets of others of which answers are recorded, by id."""
-        return {**super().later_sets(), **{name: partial(by_id, name) for name in BY_ID}}
+        return {**super().later_sets(), **{name: partial(_by_id, name) for name in BY_ID}}
 
     def variant_of(self, dataset: str, prompt_id: str) -> str:
         """Sets by id have the recordings of the texts."""
@@ -332,7 +332,7 @@ THIRD: Sets = {
 }
 
 
-def by_id(name: str) -> "pd.DataFrame":
+def _by_id(name: str) -> "pd.DataFrame":
     """A set of others without its texts: what the ids of recorded answers tell.
 
     Recorded answers are joined to it by id; nothing can be asked with it.
@@ -344,7 +344,7 @@ def by_id(name: str) -> "pd.DataFrame":
         columns of `jubaku.items_of_ids`, sorted by id.
 
     Example:
-        >>> rows = by_id("official_by_id")
+        >>> rows = _by_id("official_by_id")
         >>> len(rows), rows["case_id"].nunique()
         (240, 30)
     """
