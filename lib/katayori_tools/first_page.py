@@ -18,7 +18,6 @@ from types import SimpleNamespace as Facts
 from typing import Any
 
 from katayori.papers.items import own_files
-from katayori.report import headlines
 from katayori.report.names import listed, mark
 from katayori.report.tables import visible
 
@@ -61,6 +60,8 @@ def _read(folder: Path, name: str) -> Any:
 
 def _facts(folder: Path) -> Facts:
     """Everything that the page says; what both writers say alike, in words."""
+    from katayori.report import headlines  # it imports pandas, which an unchanged run does without
+
     run, kept = _read(folder, "provenance.json"), _read(folder, "answers.json")
     results = headlines.read_results(folder)
     paper = next(iter(results["paper"]), "")
@@ -222,6 +223,8 @@ def _word(row: Facts) -> str:
 
 def _line(row: Facts, page: Facts) -> dict[str, str]:
     """A headline as texts, by the heads of its table; what follows the first line is small."""
+    from katayori.report import headlines
+
     instead, is_demo = row.instead, page.demonstration
     unreadable = f", {row.n_invalid:,} unreadable" if row.n_invalid else ""
     verdict = instead or headlines.in_words(vars(row)) if row.verdict else NONE

@@ -4,14 +4,15 @@ The words stand in data/column_names.yaml and data/glossary.yaml.
 """
 
 from functools import lru_cache
-from typing import Literal
-
-import pandas as pd
+from typing import TYPE_CHECKING, Literal
 
 from katayori import paths
 from katayori.data import files, paper_facts
 from katayori.data.schema import Schema, Text
 from katayori.errors import expect
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 #: The notebook about all papers, which has terms of its own.
 OVERVIEW = "overview"
@@ -67,12 +68,14 @@ def mark(status: str) -> str:
     return listed().statuses.get(status, status.replace("_", " ")) or "no status"
 
 
-def terms() -> pd.DataFrame:
+def terms() -> "pd.DataFrame":
     """The entries of data/glossary.yaml, as they stand there."""
+    import pandas as pd
+
     return pd.DataFrame(files.read_checked(list[Term], paths.registry("glossary.yaml")))
 
 
-def glossary(paper: str | None = None) -> pd.DataFrame:
+def glossary(paper: str | None = None) -> "pd.DataFrame":
     """The terms of a paper's notebook, or all of them (data/glossary.yaml).
 
     Columns: term, 日本語, meaning, function. `function` is where the library defines or computes
