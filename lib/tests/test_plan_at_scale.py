@@ -112,7 +112,7 @@ def test_the_papers_own_items_are_planned_where_this_machine_has_all_of_them(mon
     for n, expected in ((215, "study"), (216, "official")):
         rows = pd.DataFrame({"item_id": range(n)})
         monkeypatch.setattr(planner, "read_items", lambda *_: None)
-        monkeypatch.setattr(planner.source, "rows_to_ask", lambda _, rows=rows: rows)
+        monkeypatch.setattr(planner, "rows_to_ask", lambda _, rows=rows: rows)
         assert planner.dataset_of("jubaku_v2", OwnItems()) == expected
     assert planner.dataset_of("jubaku_v2", OwnItems(cases="mine.yaml")) == "study"
 
