@@ -19,6 +19,7 @@ from typing import TypeAlias
 
 from katayori import paths, profiles
 from katayori.errors import KatayoriError
+from katayori.papers import paper_ids
 from katayori.report.headlines import read_results
 from katayori.report.names import terms
 from katayori_tools import named_runs, notebooks, pages, paper_files, site_pages, site_play
@@ -185,6 +186,7 @@ def write_site(
     if not interface:
         del markdown["interface"]  # the page of the library's functions
         markdown["index"] = markdown["index"].replace("\ninterface\n", "\n")
+    markdown["papers"] += "\n".join(["\n```{toctree}", "", *paper_ids(), "```\n"])
     made = of_run(base, books, absent)
     made["models"] = site_pages.models_page(named_runs.side_by_side(beside))
     return write_pages(final, markdown, made, _scripts(books))
