@@ -350,6 +350,19 @@ def run_with_gaps(folder, **more):
     return folder
 
 
+def test_a_gap_without_a_value_names_no_level(tmp_path):
+    """Where nothing can be read, no level is the one with the largest gap."""
+    run = Run("discrim_eval", tmp_path)
+    what, cell = "gap between levels, sampled (addition)", {"factor": "gender", "largest_at": ""}
+    told = {"model": MODEL, "source": "live", "n": 0, "n_invalid": 100, "clusters": 0}
+    add_row(run, "DE-24", what, float("nan"), cell=cell, status="no_valid_answer", line=0.0,
+            headline=True, unit="probability", **told)  # fmt: skip
+    run.answers(answers(0, 100))
+    run.save(answers_by_source={"live": 100})
+    (row,) = table(page_of(tmp_path))
+    assert row["measure"].partition(" /")[0] == "gap in yes by gender"
+
+
 def test_the_gap_by_attribute_stands_with_its_sign_and_level(tmp_path):
     folder = run_with_gaps(tmp_path)
     page, lines = page_of(folder), first_page.in_short(folder)

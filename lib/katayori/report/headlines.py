@@ -152,9 +152,10 @@ def _fits(cell: Mapping[str, Any], where: Mapping[str, Any]) -> bool:
 
 
 def _label(label: str, cell: Mapping[str, Any]) -> str:
+    """The label with the levels of a cell; a level that is not known, at its end, is left out."""
     for name, level in cell.items():
         label = label.replace("{" + name + "}", str(level).replace("_", " "))
-    return label
+    return label.removesuffix(": ")
 
 
 def of_paper(paper: str) -> dict[str, Any]:
