@@ -4,28 +4,16 @@ import json
 import shutil
 import sys
 import zipfile
-from pathlib import Path
 
 import numpy as np
 import pytest
+from test_harness_logs import LOGS, PLAIN
 
 from katayori.errors import KatayoriError
 from katayori_tools.harness_logs import read_log
 
-LOGS = Path(__file__).parent / "fixtures" / "harness_logs"
 
-
-@pytest.mark.parametrize(
-    ("name", "rows"),
-    [
-        ("inspect_plain.eval", 2),
-        ("inspect_json.json", 2),
-        ("inspect_epochs.eval", 6),
-        ("lm_eval_plain.jsonl", 2),
-        ("lm_eval_repeats.jsonl", 4),
-        ("lm_eval_completions.jsonl", 2),
-    ],
-)
+@pytest.mark.parametrize(("name", "rows"), PLAIN)
 def test_a_real_log_gives_a_row_an_answer(name, rows):
     frame = read_log(LOGS / name)
     assert len(frame) == rows and set(frame["text"]) == {"Answer: yes"}
