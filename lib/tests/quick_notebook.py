@@ -63,12 +63,15 @@ def report(state: State, outcome: str, table: str = "", detail: str = "") -> Non
 
 
 def scaled(result: Any, entry: str) -> Any:
-    """A metric's result with one entry (with an empty name all of it) scaled by `FACTOR`."""
+    """A metric's result with one entry (with an empty name all of it) scaled by `FACTOR`.
+
+    What reads several tables gives some without it; a mutation that meets none is not told.
+    """
     if not entry:
         return result * FACTOR
     if isinstance(result, dict):
         return {**result, entry: result[entry] * FACTOR}
-    return result.assign(**{entry: result[entry] * FACTOR})
+    return result.assign(**{entry: result[entry] * FACTOR}) if entry in result else result
 
 
 def fork_here(state: State, name: str) -> None:

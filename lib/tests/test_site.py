@@ -359,6 +359,9 @@ def test_the_interface_shows_what_docstrings_say(base, monkeypatch, capfd):
     environment.setup_site()
     monkeypatch.setenv("KATAYORI_OUTPUTS", str(base.parent))
     monkeypatch.setattr(site_module, "_scripts", lambda papers: {})
+    # Else Sphinx warns of what an earlier build of this process has registered.
+    for kind in ("node", "directive", "role"):
+        monkeypatch.setattr(f"sphinx.util.docutils.is_{kind}_registered", lambda name: False)
     folder = write_site("recorded").parent
     for room in ("metrics", "papers", "report", "data", "prompting"):
         modules = (paths.root() / "lib" / "katayori" / room).glob("[!_]*.py")
