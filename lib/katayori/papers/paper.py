@@ -1,7 +1,7 @@
 """What a paper is to the rest of the house: an object that answers what commands ask.
 
-A paper's room is a folder `katayori/papers/<id>/` whose `__init__.py` defines `PAPER`, an object of
-a class below `Paper`. What a paper does not override is done as here. Nothing heavy is imported
+A paper's room is a module `katayori/papers/<id>.py` that defines `PAPER`, an object of a class
+below `Paper`. What a paper does not override is done as here. Nothing heavy is imported
 before a method needs it, since the collector runs without pandas.
 """
 

@@ -1,7 +1,7 @@
 """What simulated respondents share: planted chances become the same draws on every machine.
 
 Who they are and what is planted in them is written in the paper that they answer for
-(`papers/<id>/simulated.py`). They prove methods and are no findings about any model.
+(`papers/<id>.py`). They prove methods and are no findings about any model.
 """
 
 import hashlib
