@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from katayori import paths, profiles
+from katayori import paths, profiles, run_folders
 from katayori.errors import KatayoriError, expect
 from katayori.papers import paper_ids
 from katayori.prompting.models import get_model
@@ -92,8 +92,8 @@ def export(
 
 def _runs(profile: dict[str, Any], wanted: Sequence[str], models: Sequence[str]) -> list[PaperRun]:
     """The papers of a run that have results, of the models that are asked for."""
-    of_models = profile["answers"] in paths.OF_MODELS
-    folder = paths.only_run(profile, models, paths.run_label())
+    of_models = profile["answers"] in run_folders.OF_MODELS
+    folder = run_folders.only_run(profile, models, run_folders.run_label())
     runs = [_run(folder, paper) for paper in wanted or paper_ids()]
     found = [run for run in runs if run]
     if not found:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from katayori import paths
+from katayori import paths, run_folders
 from katayori.errors import KatayoriError
 from katayori.report.headlines import headlines, read_results
 
@@ -42,13 +42,13 @@ class Side:
 def find_runs(name: str) -> list[Path]:
     """The runs that a name means: a folder, a profile, or a run's models or label."""
     for folder in (Path(name), paths.outputs_dir() / name) if name else ():
-        if paths.is_paper(folder) or paths.is_run(folder):
+        if run_folders.is_paper(folder) or run_folders.is_run(folder):
             return [folder]
     parts = [paths.safe_name(part) for part in re.split(r"[,+\s]+", name) if part]
     names = {name, paths.safe_name(name), "+".join(parts)}
     below = sorted(paths.outputs_dir().glob("[!.]*/[!.]*/"))
-    named = [path for path in below if path.name in names and paths.is_run(path)]
-    return named or paths.runs_of(name)
+    named = [path for path in below if path.name in names and run_folders.is_run(path)]
+    return named or run_folders.runs_of(name)
 
 
 def run_of(name: str) -> Side | None:
@@ -93,7 +93,7 @@ def side_of(name: str, runs: list[Path]) -> Side:
 
 def _all_runs() -> list[Path]:
     folders = sorted(paths.outputs_dir().glob("[!.]*/"))
-    return [run for folder in folders for run in paths.runs_of(folder.name)]
+    return [run for folder in folders for run in run_folders.runs_of(folder.name)]
 
 
 def plain_name(name: str) -> str:

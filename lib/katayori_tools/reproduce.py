@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from katayori import paths, profiles
+from katayori import paths, profiles, run_folders
 from katayori.data import paper_facts
 from katayori.errors import KatayoriError
 from katayori.papers.items import own_files
@@ -271,10 +271,10 @@ def folder_of(profile: dict[str, Any], values: dict[str, Any], papers: Iterable[
     if not isinstance(models, list):
         return paths.outputs_dir() / profile["name"]  # the check of parameters will refuse it
     models = [str(model) for model in models]
-    label = paths.run_label()
+    label = run_folders.run_label()
     if set(papers) == {notebooks.LAST}:
-        return paths.only_run(profile, models, label)
-    folder = paths.run_folder(profile, models, label)
+        return run_folders.only_run(profile, models, label)
+    folder = run_folders.run_folder(profile, models, label)
     others = _asked(folder) - {*models, ""} if label else set()
     if others:
         holds = f"{folder} holds answers of {', '.join(sorted(others))} under the label {label}"

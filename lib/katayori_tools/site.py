@@ -17,7 +17,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import TypeAlias
 
-from katayori import paths, profiles
+from katayori import paths, profiles, run_folders
 from katayori.errors import KatayoriError
 from katayori.papers import paper_ids
 from katayori.report.headlines import read_results
@@ -171,7 +171,7 @@ def write_site(
     """
     is_known = profile in profiles.shipped() or Path(profile).is_file()
     settings = profiles.load(profile) if is_known else {"name": profile, "answers": "live"}
-    base = paths.only_run(settings, models, paths.run_label())
+    base = run_folders.only_run(settings, models, run_folders.run_label())
     again = f"PROFILE={profile}" + (f" MODELS='{' '.join(models)}'" if models else "")
     books, absent = _books(base, again)
     if not books:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from katayori import paths, profiles
+from katayori import paths, profiles, run_folders
 from katayori.data import paper_facts
 from katayori.errors import KatayoriError
 from katayori_tools import first_page, notebooks, pages, paper_files, talk
@@ -74,7 +74,9 @@ def slides(
     """
     books, folder = notebooks.choose(papers), paths.outputs_dir() / "slides"
     if profile:
-        run = paths.only_run(profiles.load(profile), notebooks.names(models), paths.run_label())
+        run = run_folders.only_run(
+            profiles.load(profile), notebooks.names(models), run_folders.run_label()
+        )
         books = {paper: run / paper / path.name for paper, path in books.items()}
         folder /= run.relative_to(paths.outputs_dir())
     made = [path for path in books.values() if path.exists()]

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from katayori import paths, profiles
+from katayori import paths, profiles, run_folders
 from katayori.errors import KatayoriError
 from katayori.papers import get_paper
 from katayori.prompting import recordings
@@ -55,7 +55,7 @@ def trace(
     Raises:
         KatayoriError: no such row, no such run.
     """
-    run = paths.only_run(profiles.load(profile), notebooks.names(models), label or "")
+    run = run_folders.only_run(profiles.load(profile), notebooks.names(models), label or "")
     found = _fitting(result, _rows_of(run, papers))
     for paper, number, row in found[:LISTED] if len(found) > 1 else ():
         print(visible(f"{notebooks.registry()[paper].stem[:2]}  {number:>5}  {_in_words(row)}"))
@@ -312,7 +312,7 @@ def command(paper: str, about: Mapping[str, Any], number: int) -> str:
     words = [f"RESULT={number}", f"PAPERS={notebooks.registry()[paper].stem[:2]}"]
     if given.get("profile", "recorded") != "recorded":
         named = {"PROFILE": given["profile"], "MODELS": " ".join(given.get("models", ()))}
-        named["LABEL"] = paths.run_label()
+        named["LABEL"] = run_folders.run_label()
         words += [f"{name}={shlex.quote(value)}" for name, value in named.items() if value]
     return f"make trace {' '.join(words)}"
 

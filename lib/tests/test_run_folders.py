@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, strategies as st
 from one_row import add_row
 
-from katayori import paths
+from katayori import paths, run_folders
 from katayori.errors import KatayoriError
 from katayori.report.run import Run
 from katayori_tools import cli
@@ -62,12 +62,12 @@ def test_names_that_would_meet_are_apart():
 
 
 def test_a_run_has_the_folder_of_its_models_or_label(outputs):
-    one, two = (paths.run_folder(LIVE, models) for models in (NAMES[:1], NAMES[:2]))
+    one, two = (run_folders.run_folder(LIVE, models) for models in (NAMES[:1], NAMES[:2]))
     assert one == outputs / "live" / "my-model@custom"
     assert two == outputs / "live" / "my-model@custom+Org-Model-7B@vllm-92585f"
-    assert paths.run_folder(LIVE, NAMES, "gpu-2") == outputs / "live" / "gpu-2"
-    assert paths.run_folder(RECORDED, NAMES) == outputs / "recorded"
-    many = paths.run_folder(LIVE, [f"model-{n}-{'x' * 40}@custom" for n in range(20)])
+    assert run_folders.run_folder(LIVE, NAMES, "gpu-2") == outputs / "live" / "gpu-2"
+    assert run_folders.run_folder(RECORDED, NAMES) == outputs / "recorded"
+    many = run_folders.run_folder(LIVE, [f"model-{n}-{'x' * 40}@custom" for n in range(20)])
     assert len(many.name.encode()) < 255
 
 
@@ -76,11 +76,11 @@ def test_a_run_is_found_by_model_label_profile_and_folder(outputs):
     folder = outputs / "live" / "my-model@custom"
     for name in ("my-model@custom", "live", "live/my-model@custom", str(folder)):
         assert find_runs(name) == [folder]
-    assert paths.only_run(LIVE) == folder
+    assert run_folders.only_run(LIVE) == folder
     write(outputs / "live" / "gpu-2", "discrim_eval", NAMES[1])
     assert find_runs("gpu-2") == [outputs / "live" / "gpu-2"]
     with pytest.raises(KatayoriError, match="gpu-2, my-model@custom; name"):
-        paths.only_run(LIVE)
+        run_folders.only_run(LIVE)
     assert find_runs("nothing") == find_runs("") == []
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pandas as pd
 
-from katayori import paths, profiles
+from katayori import profiles, run_folders
 from katayori.data import paper_facts
 from katayori.errors import KatayoriError
 from katayori.metrics.intervals import with_interval
@@ -40,7 +40,7 @@ def run_folder(profile: str, models: Sequence[str] = ()) -> Path:
     Raises:
         KatayoriError: an unknown profile; several runs are there and no model says which is meant.
     """
-    return paths.only_run(profiles.load(profile), models, paths.run_label())
+    return run_folders.only_run(profiles.load(profile), models, run_folders.run_label())
 
 
 def read_results(path: Path) -> pd.DataFrame:
