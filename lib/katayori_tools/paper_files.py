@@ -7,6 +7,7 @@ from pydantic import AfterValidator, Field, model_validator
 from katayori import paths
 from katayori.data import files, paper_facts
 from katayori.data.schema import Count, Number, Schema, Text, Where
+from katayori.errors import expect
 
 
 class Page(Schema):
@@ -130,8 +131,9 @@ def of(paper_id: str) -> dict[str, Any]:
     """What is written of one paper, after the whole file was read without error. KatayoriError
     naming the valid ids.
     """
-    facts = paper_facts.of(paper_id)
-    files.read_as(PaperFile, paths.registry(f"{paper_facts.FOLDER}/{paper_id}.yaml"))
+    expect(paper_id, paper_facts.ids(), "paper")
+    path = paths.registry(f"{paper_facts.FOLDER}/{paper_id}.yaml")
+    facts: dict[str, Any] = files.read_checked(PaperFile, path)
     return facts
 
 

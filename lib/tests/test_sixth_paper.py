@@ -191,8 +191,7 @@ def copied(root: Path) -> Path:
 def checkout(tmp_path_factory) -> Path:
     """A copy of the checkout with a sixth paper, whose files are all new."""
     root = copied(tmp_path_factory.mktemp("sixth") / "house")
-    room = root / "lib" / "katayori" / "papers" / "toy"
-    write(room / "__init__.py", ROOM)
+    write(root / "lib" / "katayori" / "papers" / "toy.py", ROOM)
     data = root / "data"
     write(data / "papers" / "toy.yaml", yaml.safe_dump(FACTS, allow_unicode=True))
     write(data / "prompts" / "toy" / "toy_line.yaml", yaml.safe_dump(PROMPT))

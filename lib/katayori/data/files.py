@@ -103,8 +103,9 @@ def read_checked(kind: Any, path: Path, what: str = "data file") -> Any:
 
     For what becomes rows of a frame, in the file's own order of fields.
     """
-    read_as(kind, path, what)
-    return read_yaml(path, what)
+    text, where = read_text(path, what), f"{what} {path.name}"
+    _as_kind(kind, text, where)
+    return _content(text, where)
 
 
 def ours(name: str) -> Any:

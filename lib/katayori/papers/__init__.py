@@ -1,4 +1,4 @@
-"""The papers, each in a room of its own: a module `katayori/papers/<id>.py` or a folder."""
+"""The papers, each in a room of its own: a module `katayori/papers/<id>.py`."""
 
 from functools import cache
 from importlib import import_module
@@ -14,11 +14,9 @@ HERE = Path(__file__).parent
 def rooms() -> list[str]:
     """The names of the rooms in the order of the alphabet; no file of data is read for it.
 
-    A room is a module or a folder here that has the name of a file of facts (data/papers).
+    A room is a module here that has the name of a file of facts (data/papers).
     """
-    folders = {file.parent.name for file in HERE.glob("*/__init__.py")}
-    there = folders | {file.stem for file in HERE.glob("*.py")}
-    return sorted(there & paper_facts.names())
+    return sorted({file.stem for file in HERE.glob("*.py")} & paper_facts.names())
 
 
 def paper_ids() -> tuple[str, ...]:
