@@ -74,7 +74,7 @@ lab: setup  ## open JupyterLab on copies of the notebooks in outputs/work
 data: setup  ## fetch every data set that can be downloaded and list the state of all
 	$(KATAYORI) data $(WORDS)
 
-record: setup  ## ask models the study prompts, keep the answers in data/recorded (ARGS=--background, --status, --pause)
+record: setup  ## ask models the study prompts, keep the answers in data/recorded; goes on where it ended
 	$(KATAYORI) record $(ASKING) $(WORDS)
 
 live: setup  ## ask a model of yours now and run the notebooks on its answers (MODELS= BASE_URL= LABEL= LIMIT=)

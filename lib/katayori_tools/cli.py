@@ -54,15 +54,6 @@ ASKING = {
 }
 #: Where the function of such a command is, if not in `asking`.
 MODULES = {"record": "record", "repeat": "repeat"}
-#: What `record` does in place of recording in this terminal.
-RECORDER = {
-    "background": "record in a process of its own, which outlives this terminal",
-    "status": "what the recorder is doing: shard, done of total, rate, hours left",
-    "pause": "end the recorder and its engine, to be resumed; nothing is lost",
-    "resume": "start it again as it was started",
-    "stop": "end it for good; what was answered is kept",
-    "export": "write what is finished now, asking nothing",
-}
 #: What goes wrong with files and disks; anything else is an error of ours and keeps its traceback.
 OF_FILES = (
     errno.EACCES,
@@ -210,7 +201,6 @@ def _add_asking(commands: Commands) -> None:
             one.add_argument("--limit", type=positive, help="ask about so many items (a pilot)")
             editions = ("first", "second", "third")
             one.add_argument("--edition", choices=editions, help="only this edition")
-            _add_recorder(one)
         else:
             add_limit(one, "ask about so many")
             _add_items(one)
@@ -218,18 +208,6 @@ def _add_asking(commands: Commands) -> None:
         add_server(one)
         one.add_argument("--concurrency", type=int, help="requests under way at once")
         one.add_argument("--budget", type=float, help="stop before spending more than this")
-
-
-def _add_recorder(one: argparse.ArgumentParser) -> None:
-    """What `record` does in place of recording in this terminal."""
-    does = one.add_mutually_exclusive_group()
-    for name, about in RECORDER.items():
-        does.add_argument(f"--{name}", dest="control", action="store_const", const=name, help=about)
-    about = "time N requests of each entry of an edition (the second) and write its table of hours;"
-    about += " 0: as planned, or as measured before"
-    does.add_argument(
-        "--pilot", dest="pilots", type=int, choices=range(10_001), metavar="N", help=about
-    )
 
 
 def _add_elsewhere(commands: Commands) -> None:

@@ -193,12 +193,11 @@ def requests_of(
     endpoint: Endpoint,
     store: Store,
     limit: int | None = None,
-    stand_in: str = "",
 ) -> list[Request]:
     """The requests of a piece of work, by the seed rule of its shards; `limit` takes so many items.
 
-    Where a prompt holds the model's answer to an earlier one that is not stored yet, `stand_in`
-    takes its place (for counting), and without that the item is left out. A machine that holds more
+    Where a prompt holds the model's answer to an earlier one that is not stored yet, the item is
+    left out. A machine that holds more
     of a third-party set than the first recording asks what that one asked. Raises KatayoriError
     where the items are not here.
     """
@@ -210,8 +209,7 @@ def requests_of(
         raise KatayoriError(f"{work.name}: the items have no column {work.whole!r} (whole)")
 
     def earlier(asked: list[Request]) -> list[Response | None]:
-        missing = Response("ok", stand_in) if stand_in else None
-        return [answer or missing for _, answer in store.get(answers.as_recorded(asked))]
+        return [answer for _, answer in store.get(answers.as_recorded(asked))]
 
     built = asking.from_rows(
         rows,

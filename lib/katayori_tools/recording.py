@@ -16,7 +16,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from katayori import paths
 from katayori.errors import KatayoriError
 from katayori.prompting import recordings
 from katayori.prompting.requests import Request, Response, seed_rule_of
@@ -116,28 +115,6 @@ def _write(
 def _write_manifest(folder: Path, entries: Mapping[str, Any]) -> None:
     text = json.dumps(dict(sorted(entries.items())), indent=1, ensure_ascii=False)
     replace_file(folder / "manifest.json", text.encode() + b"\n")
-
-
-def tell_rates(paper: str, rates: Mapping[str, tuple[float, str]]) -> None:
-    """Enters in a paper's manifest at which rate shards were recorded, and in how many hours.
-
-    Args:
-        paper: its id.
-        rates: name of a shard -> requests a second, and where this is from; shards that are not
-            there are passed over.
-    """
-    folder = paths.data_dir() / "recorded" / paper
-    if not folder.is_dir():
-        return
-    with _alone(folder):
-        entries = recordings.manifest(paper)
-        here = [name for name in rates if name in entries]
-        for name in here:
-            rate, rate_from = rates[name]
-            hours = round(entries[name]["count"] / rate / 3600, 3)
-            entries[name] |= {"rate": rate, "rate_from": rate_from, "hours": hours}
-        if here:
-            _write_manifest(folder, entries)
 
 
 def restore(store: Store, requests: Iterable[Request]) -> int:

@@ -16,7 +16,7 @@ from katayori.prompting.models import get_model
 from katayori.prompting.prompts import load_prompts
 from katayori.prompting.requests import Response, build
 from katayori.prompting.store import store_path
-from katayori_tools import asking, notebooks, record, recorder, recording
+from katayori_tools import asking, notebooks, record, recording
 from katayori_tools.answer_store import Store
 from katayori_tools.choices import Asking, Sending
 from katayori_tools.options import filled
@@ -187,14 +187,14 @@ def test_answers_to_third_party_items_keep_what_answers_and_no_prose(house):
     one = asking.Scope(sample=1)
     [one_token] = asking.requests_of("discrim_eval", model, endpoint, ["de_answer_prefix"], one)
     forced = Response("ok", " yes", "length", [(" yes", -0.1)])
-    assert recorder.bare(one_token, forced) == forced
+    assert record.bare(one_token, forced) == forced
     [line] = asking.requests_of("discrim_eval", model, endpoint, ["de_answer_line"], one)
-    said = recorder.bare(line, Response("ok", "Your question says so.\nAnswer: no", "stop"))
+    said = record.bare(line, Response("ok", "Your question says so.\nAnswer: no", "stop"))
     assert (said.outcome, said.text) == ("ok", "Answer: no")
-    assert recorder.bare(line, Response("ok", "I quote the question.", "stop")).text == ""
+    assert record.bare(line, Response("ok", "I quote the question.", "stop")).text == ""
     number = replace(line, paper="persona_jbbq")
     said = [
-        recorder.bare(number, Response("ok", text, "stop", [("1", -0.1)]))
+        record.bare(number, Response("ok", text, "stop", [("1", -0.1)]))
         for text in ("1\n", "1: the passage")
     ]
     assert [(a.outcome, a.text, len(a.top)) for a in said] == [

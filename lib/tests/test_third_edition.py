@@ -13,7 +13,7 @@ from katayori.frames import digest
 from katayori.papers import get_paper, inter_jbbq, jubaku_v2, paper_ids, persona_jbbq
 from katayori.prompting import recordings
 from katayori.prompting.prompts import load_prompts
-from katayori_tools import record_hours, record_plan
+from katayori_tools import record, record_plan
 from katayori_tools.papers.jubaku_v2.audit import surface_rules
 
 #: Change only together with the version in the files, and then everything is recorded anew.
@@ -321,7 +321,7 @@ def test_a_recorded_shard_says_its_edition_and_holds_what_was_planned(paper):
         assert (entry["variant"] in variants) == (entry.get("edition") == 3)
         if entry["variant"] in variants:
             assert recordings.complete(entry) and not entry["outcomes"].get("error")
-            assert entry.get("rate", 0) > 0 or entry["count"] < record_hours.FEWEST
+            assert entry.get("rate", 0) > 0 or entry["count"] < record.FEWEST
 
 
 def test_only_a_paper_that_says_so_reads_the_third_edition():

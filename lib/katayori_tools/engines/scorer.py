@@ -15,7 +15,6 @@ from typing import Any
 
 from katayori import paths
 from katayori.errors import KatayoriError
-from katayori_tools import priority
 from katayori_tools.engines import vllm_env
 from katayori_tools.engines.server import die_with_parent, stop
 from katayori_tools.engines.weights import fetch
@@ -62,7 +61,6 @@ def start(model: str) -> Iterator[Score]:
             start_new_session=True,
             preexec_fn=die_with_parent,
         )
-    priority.like_this_one(process.pid)
     try:
         if _read(process, log).get("ready") is not True:
             raise KatayoriError(f"the worker of {ENDPOINT} did not start as expected (see {log})")

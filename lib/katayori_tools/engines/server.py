@@ -24,7 +24,6 @@ from typing import Any
 
 from katayori import paths
 from katayori.errors import KatayoriError, expect
-from katayori_tools import priority
 from katayori_tools.engines import vllm_env
 from katayori_tools.engines.weights import fetch
 
@@ -104,7 +103,6 @@ def serve(model: str, engine: str) -> Iterator[str]:
                 stdout=out,
                 stderr=subprocess.STDOUT,
             )
-        priority.like_this_one(process.pid)
         try:
             _wait(process, port, engine, log)
             yield f"http://{HOST}:{port}/v1"
