@@ -187,7 +187,7 @@ def _warnings(page: Facts, say: Any) -> Iterator[tuple[str, str]]:
     elif few:
         yield mark("few_clusters").capitalize(), say.too_little(min(few), clusters)
     for status in dict.fromkeys(row.status for row in page.rows):
-        if remedy := listed().remedies.get(status):
+        if remedy := listed()["remedies"].get(status):
             yield mark(status).capitalize(), remedy
 
 

@@ -1,12 +1,12 @@
-"""What stands in the files of study items that are this project's own: no user writes such a file,
-so only tests read them by a schema.
+"""What stands in the files of this project that no user writes, such as study items and exercises:
+only tests read them by a schema.
 """
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Discriminator, Field, Tag
 
-from katayori.data.schema import Count, Schema, Text, Where
+from katayori.data.schema import Count, Number, Schema, Text, Where
 
 Pair = Annotated[list[Text], Field(min_length=2, max_length=2)]
 
@@ -283,3 +283,102 @@ class Caveats(Schema):
     """data/published/caveats.yaml."""
 
     caveats: list[Caveat]
+
+
+# -- the words of pages, and exercises -------------------------------------------------------------
+
+
+class Term(Schema):
+    """A term, the papers whose notebooks use it, the function that computes it, other names."""
+
+    term: Text
+    ja: Text
+    papers: Literal["all"] | list[Text]
+    see: Text | None
+    meaning: Text
+    also: list[Text] | None = None
+
+
+class ColumnNames(Schema):
+    """What readers see in place of columns' names and statuses; columns that make one together;
+    what to do about a status.
+    """
+
+    names: dict[Text, Text]
+    pairs: dict[Text, list[Text]]
+    in_unit: list[Text]
+    statuses: dict[Text, Text]
+    remedies: dict[Text, Text]
+
+
+class Hints(Schema):
+    """What is said of a wrong answer: `hint` at first, `more` to a reader who asks for more."""
+
+    hint: Text
+    more: Text
+
+
+class Choice(Schema):
+    """A question with lettered options: the right letter, and a hint for each wrong one."""
+
+    right: Text
+    why: Text
+    hints: dict[Text, Text]
+
+
+class Slip(Schema):
+    """Wrong numbers that a known slip gives."""
+
+    gives: list[Number]
+    hint: Text
+
+
+class Numbers(Schema):
+    """A question whose answer is numbers in order; `hint` is for an answer that no slip gives."""
+
+    numbers: list[Number]
+    why: Text
+    hint: Text
+    slips: list[Slip]
+
+
+class Written(Hints):
+    """A function to write; its own `hint` and `more` are for an answer that no slip explains.
+
+    `compared` names its cases, `given` the arguments, and `gives` the result with its verb
+    ("alpha is").
+    """
+
+    compared: Text
+    given: list[Text]
+    gives: Text
+    why: Text
+    slips: dict[Text, Hints]
+
+
+def _kind_of(exercise: Any) -> str:
+    """The field that says what kind of exercise a block is; nothing where none does."""
+    fields = exercise if isinstance(exercise, dict) else getattr(exercise, "model_fields_set", ())
+    return next((one for one in ("right", "numbers", "compared") if one in fields), "")
+
+
+Exercise = Annotated[
+    Annotated[Choice, Tag("right")]
+    | Annotated[Numbers, Tag("numbers")]
+    | Annotated[Written, Tag("compared")],
+    Discriminator(
+        _kind_of,
+        custom_error_type="kind_of_exercise",
+        custom_error_message="must have one of right, numbers, compared",
+    ),
+]
+
+
+class ExercisesFile(Schema):
+    """The exercises of each notebook, both by number; the notebook about all papers has 0.
+
+    `common` are the hints of slips that functions of any kind share, by slip.
+    """
+
+    common: dict[Text, Hints]
+    notebooks: dict[Annotated[int, Field(ge=0)], dict[Count, Exercise]]

@@ -228,7 +228,7 @@ def with_status(folder, status, value=0.0, frame=None, **more):
 
 
 @pytest.mark.parametrize(
-    "status", [*names.listed().statuses, "no_valid_answer", "a status of tomorrow"]
+    "status", [*names.listed()["statuses"], "no_valid_answer", "a status of tomorrow"]
 )
 def test_words_stand_in_place_of_a_value_whose_status_is_not_ok(tmp_path, status):
     folder = with_status(tmp_path, status)

@@ -3,15 +3,15 @@
 import pytest
 
 from katayori.errors import KatayoriError
-from katayori.report.exercises import Choice, Numbers, check, exercises, judged
+from katayori.report.exercises import check, exercises, judged
 
-LETTER = Choice(right="b", why="Because.", hints={"a": "Look at a.", "c": "Look at c."})
-TWO = Numbers(
-    numbers=[0.5, 1.0],
-    why="Because.",
-    hint="Count.",
-    slips=[{"gives": [1.0, 0.5], "hint": "The other way round."}],
-)
+LETTER = {"right": "b", "why": "Because.", "hints": {"a": "Look at a.", "c": "Look at c."}}
+TWO = {
+    "numbers": [0.5, 1.0],
+    "why": "Because.",
+    "hint": "Count.",
+    "slips": [{"gives": [1.0, 0.5], "hint": "The other way round."}],
+}
 MEAN = exercises(4)[3]
 
 
@@ -51,7 +51,7 @@ def test_wrong_numbers_get_the_hint_of_their_slip(answer, hint):
 
 
 def test_a_function_is_tried_and_its_errors_are_told():
-    assert judged(MEAN, lambda a, b: (a + 1 - b) / 2) == f"Right. {MEAN.why}"
+    assert judged(MEAN, lambda a, b: (a + 1 - b) / 2) == f"Right. {MEAN['why']}"
     assert "your function gives 7." in judged(MEAN, lambda a, b: 7)
     assert "ZeroDivisionError" in judged(MEAN, lambda a, b: a / 0)
     assert "its name" in judged(MEAN, 4)

@@ -29,7 +29,6 @@ from katayori.data.files import read_as, read_checked
 from katayori.data.schema import Count, Lenient, Schema, Text, checked
 from katayori.errors import KatayoriError
 from katayori.prompting import registry_schema
-from katayori.report import exercises, names
 from katayori_tools import paper_files
 from katayori_tools.engines import weights
 from katayori_tools.exports import measures
@@ -84,9 +83,9 @@ KINDS: dict[str, Any] = {
     "data/export.yaml": measures.ExportFile,
     "data/study/jubaku_v2/seeds.yaml": construct.SeedFile,
     "data/papers/*.yaml": paper_files.PaperFile,
-    "data/glossary.yaml": list[names.Term],
-    "data/column_names.yaml": names.ColumnNames,
-    "data/exercises.yaml": exercises.ExercisesFile,
+    "data/glossary.yaml": list[study_schemas.Term],
+    "data/column_names.yaml": study_schemas.ColumnNames,
+    "data/exercises.yaml": study_schemas.ExercisesFile,
     "data/study/discrim_eval/questions.yaml": discrim_eval.QuestionFile,
     "data/study/discrim_eval_2/blank.yaml": study_schemas.BlankFile,
     "data/study/discrim_eval_2/plain.yaml": study_schemas.PlainFile,

@@ -24,8 +24,7 @@ from exercise_formulas import COMPARED, DRAWN
 from statsmodels.stats.inter_rater import cohens_kappa
 from statsmodels.stats.multitest import multipletests
 
-from katayori import paths
-from katayori.data.files import read_as
+from katayori.data.files import ours
 from katayori.metrics import agreement, judges, paired, ranks, shares
 from katayori.metrics.variation import varies
 from katayori.report import exercises as report_exercises
@@ -33,8 +32,6 @@ from katayori.report.exercises import (
     ASK_FOR_MORE,
     GENERAL,
     KINDS,
-    ExercisesFile,
-    Written,
     cases,
     check,
     difference,
@@ -42,13 +39,13 @@ from katayori.report.exercises import (
 )
 
 NAMES = sorted(COMPARED)
-FILE = read_as(ExercisesFile, paths.registry("exercises.yaml"))
+FILE = ours("exercises.yaml")
 #: Name -> (numbers of notebook and exercise, the exercise with the common hints).
 ASKED = {
-    one.compared: ((notebook, number), one)
-    for notebook in FILE.notebooks
+    one["compared"]: ((notebook, number), one)
+    for notebook in FILE["notebooks"]
     for number, one in exercises(notebook).items()
-    if isinstance(one, Written)
+    if "compared" in one
 }
 INPUTS = {name: COMPARED[name].inputs() for name in ASKED}
 RIGHT = {name: [COMPARED[name].results(one)["right"] for one in INPUTS[name]] for name in NAMES}
@@ -400,7 +397,7 @@ def test_shares_moved_away_from_0_and_1_do_not_make_it_defined(capsys, least):
 
     found = said(capsys, "extra", clipped)
     assert "the interaction is undefined" in found
-    assert ASKED["extra"][1].slips["undefined"].hint in found
+    assert ASKED["extra"][1]["slips"]["undefined"]["hint"] in found
 
 
 @pytest.mark.parametrize("size", range(6))
@@ -415,12 +412,12 @@ def test_a_size_that_is_lacking_is_noticed(capsys, size):
 def test_the_size_of_a_family_is_the_number_of_its_selections():
     """Notebook 05, exercise 1: five attributes; all, those of two and those of three."""
     sizes = [len(one) for one in formula("selections")("gender", ["age", "race", "job", "name"])]
-    assert FILE.notebooks[5][1].numbers == [len(sizes), sizes.count(2), sizes.count(3)]
+    assert FILE["notebooks"][5][1]["numbers"] == [len(sizes), sizes.count(2), sizes.count(3)]
 
 
 def test_no_other_count_of_subsets_gives_the_size_of_a_family():
     """All, two and three of n, chosen, in order or with repeats, and shifted by what is named."""
-    right = FILE.notebooks[5][1].numbers
+    right = FILE["notebooks"][5][1]["numbers"]
     ways = (math.comb, math.perm, lambda n, k: math.comb(n + k - 1, k), pow)
     passed = [
         (n, named, way)
@@ -504,7 +501,7 @@ def test_a_model_that_always_writes_b_is_right_in_half_and_varies_in_every_case(
         varies(answers, value=value, unit="case", factors=["instruction", "order"])["varies"].mean()
         for value in ("reason", "letter")
     ]
-    assert FILE.notebooks[4][1].numbers == [(answers["reason"] == "neutral").mean(), *rates]
+    assert FILE["notebooks"][4][1]["numbers"] == [(answers["reason"] == "neutral").mean(), *rates]
 
 
 def test_a_case_with_seven_answers_alike_and_one_unreadable_does_not_vary():
@@ -634,7 +631,7 @@ def test_the_smallest_p_is_that_of_the_exchange_test():
     frame["value"] = ((frame["template"] < 6) & (frame["prompt"] == "a")).astype(float)
     group = ("prompt", "a", "b")
     p = paired.swap_test(frame, value="value", group=group, cluster="template")["p"].item()
-    assert FILE.notebooks[2][6].numbers == pytest.approx([p, ranks.holm([p, 0.5, 0.5, 1])[0]])
+    assert FILE["notebooks"][2][6]["numbers"] == pytest.approx([p, ranks.holm([p, 0.5, 0.5, 1])[0]])
 
 
 # -- what is said ----------------------------------------------------------------------------------
@@ -652,11 +649,11 @@ def test_right_functions_pass_with_none_and_with_nan(capsys, name):
 
 @pytest.mark.parametrize(("name", "slip"), SLIPS)
 def test_a_known_slip_is_named_with_its_own_hint(capsys, name, slip):
-    function, hints = formula(name, slip), ASKED[name][1].slips[slip]
+    function, hints = formula(name, slip), ASKED[name][1]["slips"][slip]
     first = said(capsys, name, function)
-    assert first.startswith("Not yet. For ") and first.endswith(f"{hints.hint} {ASK_FOR_MORE}")
+    assert first.startswith("Not yet. For ") and first.endswith(f"{hints['hint']} {ASK_FOR_MORE}")
     second = said(capsys, name, function, more=True)
-    assert second.endswith(hints.more) and second.split(";")[0] == first.split(";")[0]
+    assert second.endswith(hints["more"]) and second.split(";")[0] == first.split(";")[0]
 
 
 @pytest.mark.parametrize("slip", GENERAL)
@@ -666,7 +663,7 @@ def test_slips_of_all_kinds_of_numbers_are_named(capsys, name, slip):
         right = formula(name)(*given)
         return None if right is None else GENERAL[slip](right)
 
-    assert ASKED[name][1].slips[slip].hint in said(capsys, name, wrong)
+    assert ASKED[name][1]["slips"][slip]["hint"] in said(capsys, name, wrong)
 
 
 @pytest.mark.parametrize("value", [0, 1, math.inf, "an error"])
@@ -677,7 +674,7 @@ def test_whatever_stands_for_an_undefined_result_is_named(capsys, name, value):
         return value if right is None else right
 
     found = said(capsys, name, wrong)
-    assert "undefined (None)" in found and ASKED[name][1].slips["undefined"].hint in found
+    assert "undefined (None)" in found and ASKED[name][1]["slips"]["undefined"]["hint"] in found
 
 
 def zero_for_gaps(rows):
@@ -690,34 +687,34 @@ def all_are_tests(p):
 
 @pytest.mark.parametrize(("name", "function"), [("alpha", zero_for_gaps), ("holm", all_are_tests)])
 def test_what_goes_wrong_with_gaps_only_is_named(capsys, name, function):
-    assert ASKED[name][1].slips["gaps"].hint in said(capsys, name, function)
+    assert ASKED[name][1]["slips"]["gaps"]["hint"] in said(capsys, name, function)
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_slip_has_hints_and_every_hint_a_slip(name):
     (notebook, number), one = ASKED[name]
-    own = set(FILE.notebooks[notebook][number].slips)
+    own = set(FILE["notebooks"][notebook][number]["slips"])
     general = {*GENERAL, *KINDS} - {""}
-    assert set(FILE.common) == general
+    assert set(FILE["common"]) == general
     assert KNOWN[name] <= own <= KNOWN[name] | general
-    assert len({slip.hint for slip in one.slips.values()}) == len(one.slips)
+    assert len({slip["hint"] for slip in one["slips"].values()}) == len(one["slips"])
 
 
 def test_two_slips_show_one_after_the_other(capsys):
     def zero_where_undefined(function):
         return lambda rows: 0 if (result := function(rows)) is None else result
 
-    hints = ASKED["alpha"][1].slips
+    hints = ASKED["alpha"][1]["slips"]
     both = zero_where_undefined(formula("alpha", "no_division"))
-    assert hints["no_division"].hint in said(capsys, "alpha", both)
+    assert hints["no_division"]["hint"] in said(capsys, "alpha", both)
     one_mended = zero_where_undefined(formula("alpha"))
-    assert hints["undefined"].hint in said(capsys, "alpha", one_mended)
+    assert hints["undefined"]["hint"] in said(capsys, "alpha", one_mended)
 
 
 def test_what_no_slip_explains_gets_the_general_hint(capsys):
     found = said(capsys, "alpha", lambda rows: 0.25)
-    assert ASKED["alpha"][1].hint in found and "your function gives 0.25" in found
-    assert ASKED["holm"][1].more in said(capsys, "holm", lambda p: [0.5] * len(p), more=True)
+    assert ASKED["alpha"][1]["hint"] in found and "your function gives 0.25" in found
+    assert ASKED["holm"][1]["more"] in said(capsys, "holm", lambda p: [0.5] * len(p), more=True)
 
 
 @pytest.mark.parametrize(
@@ -817,7 +814,7 @@ def test_the_score_of_bbq_passes_only_where_it_is_defined(capsys):
 
     assert said(capsys, "diff_bias", partial(of_bbq, nobody_named=0)).startswith("Right. ")
     found = said(capsys, "diff_bias", partial(of_bbq, nobody_named=None))
-    assert ASKED["diff_bias"][1].slips["score_of_bbq"].hint in found
+    assert ASKED["diff_bias"][1]["slips"]["score_of_bbq"]["hint"] in found
 
 
 def test_a_function_that_changes_its_input_spoils_nothing(capsys):

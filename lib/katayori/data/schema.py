@@ -1,8 +1,9 @@
 """What a YAML file must hold, as pydantic models; what is wrong with one is said in one plain line.
 
-A module that reads a YAML file states what stands in it as a class of `Schema` and reads it with
-`katayori.data.files.read_as` or `read_checked`. Values are never turned into other values: a
-number in quotes is a text, and `no` without quotes is false.
+A module that reads a YAML file of users states what stands in it as a class of `Schema` and reads
+it with `katayori.data.files.read_as` or `read_checked`; most files of ours are checked by a test.
+Values are never turned into other values: a number in quotes is a text, and `no` without quotes is
+false.
 
 Importing pydantic takes as long as starting the collector. Where a module is imported by commands
 that may read nothing, its classes stand beside it in `*_schema.py`, imported when a file is read.

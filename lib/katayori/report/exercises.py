@@ -12,16 +12,16 @@ import re
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
-from typing import Annotated, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
-from pydantic import Discriminator, Field, Tag
 
 from katayori import paths
-from katayori.data.files import read_as, read_text
-from katayori.data.schema import Count, Number, Schema, Text
+from katayori.data.files import ours, read_text
 from katayori.errors import KatayoriError
 
+#: What stands in data/exercises.yaml of one exercise; the head of that file explains its kinds.
+Exercise: TypeAlias = Mapping[str, Any]
 Function: TypeAlias = Callable[..., Any]
 #: The inputs as "given"; as "results" the right ones as "right", and those of slips by their names.
 Cases: TypeAlias = Mapping[str, Any]
@@ -47,158 +47,34 @@ GENERAL: dict[str, Function] = {
 }
 
 
-# --- what stands in data/exercises.yaml -----------------------------------------------------------
-
-
-class Hints(Schema):
-    """What is said of a wrong answer: `hint` at first, `more` to a reader who asks for more."""
-
-    hint: Text
-    more: Text
-
-
-class Choice(Schema):
-    """A question with lettered options: the right letter, and a hint for each wrong one."""
-
-    right: Text
-    why: Text
-    hints: dict[Text, Text]
-
-    def problem(self, answer: Any, more: bool) -> str:
-        """What is wrong with an answer; nothing where it is right."""
-        match = LETTER.fullmatch(answer) if isinstance(answer, str) else None
-        if match is None:
-            return "The answer is one letter, such as 'a'."
-        letter = match[1].lower()
-        options = ", ".join(sorted({self.right, *self.hints}))
-        return "" if letter == self.right else self.hints.get(letter, f"Options: {options}.")
-
-
-class Slip(Schema):
-    """Wrong numbers that a known slip gives."""
-
-    gives: list[Number]
-    hint: Text
-
-
-class Numbers(Schema):
-    """A question whose answer is numbers in order; `hint` is for an answer that no slip gives."""
-
-    numbers: list[Number]
-    why: Text
-    hint: Text
-    slips: list[Slip]
-
-    def problem(self, answer: Any, more: bool) -> str:
-        """What is wrong with an answer; nothing where it is right."""
-        n = len(self.numbers)
-        counted = "The answer is one number" if n == 1 else f"The answer is {n} numbers, in order"
-        try:
-            given = _numbers(answer)
-        except (OverflowError, TypeError, ValueError):
-            return f"{counted}."
-        if len(given) != n:
-            return f"{counted}, not {len(given)}."
-        said = [(self.numbers, ""), *((slip.gives, slip.hint) for slip in self.slips)]
-        near = (hint for own, hint in said if np.allclose(given, own, rtol=0, atol=NEAR))
-        return next(near, self.hint)
-
-
-def _numbers(answer: Any) -> list[float]:
-    """One number or several as floats; text is read, booleans are no numbers."""
-    if isinstance(answer, bool | bytes | dict | set):
-        raise TypeError
-    if isinstance(answer, str):
-        answer = [part for part in re.split(r"[\s,;]+", answer.strip("[]() ")) if part]
-    several = answer if hasattr(answer, "__len__") else [answer]
-    return [float(value) for value in several]
-
-
-class Written(Hints):
-    """A function to write; its own `hint` and `more` are for an answer that no slip explains.
-
-    `compared` names its cases, `given` the arguments, and `gives` the result with its verb
-    ("alpha is").
-    """
-
-    compared: Text
-    given: list[Text]
-    gives: Text
-    why: Text
-    slips: dict[Text, Hints]
-
-    def problem(self, answer: Any, more: bool) -> str:
-        """The first input on which a function is wrong, and a hint; nothing where it is right."""
-        if not callable(answer):
-            return "The answer is a function: its name, without brackets."
-        reads = READS.get(self.compared, as_numbers)
-        found = difference(answer, cases()[self.compared], reads)
-        if not found:
-            return ""
-        arguments, right, did, slip = found
-        named = " and ".join(map(" = ".join, zip(self.given, arguments, strict=True)))
-        hint = self.slips.get(slip, self)
-        ends = hint.more if more else f"{hint.hint} {ASK_FOR_MORE}"
-        return f"For {named} {self.gives} {right}; your function {did}. {ends}"
-
-
-def _kind_of(exercise: Any) -> str:
-    """The field that says what kind of exercise a block is; nothing where none does."""
-    fields = exercise if isinstance(exercise, dict) else getattr(exercise, "model_fields_set", ())
-    return next((one for one in ("right", "numbers", "compared") if one in fields), "")
-
-
-Exercise = Annotated[
-    Annotated[Choice, Tag("right")]
-    | Annotated[Numbers, Tag("numbers")]
-    | Annotated[Written, Tag("compared")],
-    Discriminator(
-        _kind_of,
-        custom_error_type="kind_of_exercise",
-        custom_error_message="must have one of right, numbers, compared",
-    ),
-]
-
-
-class ExercisesFile(Schema):
-    """The exercises of each notebook, both by number; the notebook about all papers has 0.
-
-    `common` are the hints of slips that functions of any kind share, by slip.
-    """
-
-    common: dict[Text, Hints]
-    notebooks: dict[Annotated[int, Field(ge=0)], dict[Count, Exercise]]
-
-
 # --- what a reader is told ------------------------------------------------------------------------
 
 
-def exercises(notebook: int) -> dict[int, Choice | Numbers | Written]:
+def exercises(notebook: int) -> dict[int, Exercise]:
     """The exercises of a notebook, by number; those of functions have the common hints, too.
 
     Raises:
         KatayoriError: no such notebook.
     """
-    file = read_as(ExercisesFile, paths.registry("exercises.yaml"))
-    if notebook not in file.notebooks:
-        raise KatayoriError(f"no notebook {notebook}; there are 0 to {max(file.notebooks)}")
+    file = ours("exercises.yaml")
+    if notebook not in file["notebooks"]:
+        raise KatayoriError(f"no notebook {notebook}; there are 0 to {max(file['notebooks'])}")
     return {
-        number: one.model_copy(update={"slips": file.common | one.slips})
-        if isinstance(one, Written)
-        else one
-        for number, one in file.notebooks[notebook].items()
+        number: one | {"slips": file["common"] | one["slips"]} if "compared" in one else one
+        for number, one in file["notebooks"][notebook].items()
     }
 
 
-def judged(exercise: Choice | Numbers | Written, answer: Any, more: bool = False) -> str:
+def judged(exercise: Exercise, answer: Any, more: bool = False) -> str:
     """What is said of an answer: nothing before there is one (`...`); never an error."""
     if answer is ...:
         return ""
+    [problem_of] = [judge for field, judge in JUDGES.items() if field in exercise]
     try:
-        problem = exercise.problem(answer, more)
+        problem = problem_of(exercise, answer, more)
     except (Exception, SystemExit) as error:  # a reader's own code may raise anything
-        problem = f"This raised {type(error).__name__}: {str(error)[:200]}"
-    return f"Not yet. {problem}" if problem else f"Right. {exercise.why}"
+        problem = f"This raised {type(error).__name__}: {str(error)[:LONGEST]}"
+    return f"Not yet. {problem}" if problem else f"Right. {exercise['why']}"
 
 
 def check(notebook: int, number: int, answer: Any, *, more: bool = False) -> None:
@@ -221,6 +97,62 @@ def check(notebook: int, number: int, answer: Any, *, more: bool = False) -> Non
         raise KatayoriError(f"notebook {notebook} has no exercise {number}; there are 1 to {last}")
     if said := judged(known[number], answer, more):
         print(said)
+
+
+# --- what is wrong with an answer; nothing where it is right --------------------------------------
+
+
+def _of_letter(exercise: Exercise, answer: Any, more: bool) -> str:
+    match = LETTER.fullmatch(answer) if isinstance(answer, str) else None
+    if match is None:
+        return "The answer is one letter, such as 'a'."
+    letter, right, hints = match[1].lower(), exercise["right"], exercise["hints"]
+    options = ", ".join(sorted({right, *hints}))
+    return "" if letter == right else hints.get(letter, f"Options: {options}.")
+
+
+def _of_numbers(exercise: Exercise, answer: Any, more: bool) -> str:
+    right = exercise["numbers"]
+    n = len(right)
+    counted = "The answer is one number" if n == 1 else f"The answer is {n} numbers, in order"
+    try:
+        given = _numbers(answer)
+    except (OverflowError, TypeError, ValueError):
+        return f"{counted}."
+    if len(given) != n:
+        return f"{counted}, not {len(given)}."
+    said = [(right, ""), *((slip["gives"], slip["hint"]) for slip in exercise["slips"])]
+    near = (hint for own, hint in said if np.allclose(given, own, rtol=0, atol=NEAR))
+    return next(near, exercise["hint"])
+
+
+def _numbers(answer: Any) -> list[float]:
+    """One number or several as floats; text is read, booleans are no numbers."""
+    if isinstance(answer, bool | bytes | dict | set):
+        raise TypeError
+    if isinstance(answer, str):
+        answer = [part for part in re.split(r"[\s,;]+", answer.strip("[]() ")) if part]
+    several = answer if hasattr(answer, "__len__") else [answer]
+    return [float(value) for value in several]
+
+
+def _of_function(exercise: Exercise, answer: Any, more: bool) -> str:
+    """The first input on which a function is wrong, and a hint."""
+    if not callable(answer):
+        return "The answer is a function: its name, without brackets."
+    name = exercise["compared"]
+    found = difference(answer, cases()[name], READS.get(name, as_numbers))
+    if not found:
+        return ""
+    arguments, right, did, slip = found
+    named = " and ".join(map(" = ".join, zip(exercise["given"], arguments, strict=True)))
+    hint = exercise["slips"].get(slip, exercise)
+    ends = hint["more"] if more else f"{hint['hint']} {ASK_FOR_MORE}"
+    return f"For {named} {exercise['gives']} {right}; your function {did}. {ends}"
+
+
+#: The field that tells what kind of exercise it is -> what judges answers to it.
+JUDGES = {"right": _of_letter, "numbers": _of_numbers, "compared": _of_function}
 
 
 # --- functions that readers write -----------------------------------------------------------------

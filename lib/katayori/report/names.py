@@ -4,11 +4,9 @@ The words stand in data/column_names.yaml and data/glossary.yaml.
 """
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any
 
-from katayori import paths
 from katayori.data import files, paper_facts
-from katayori.data.schema import Schema, Text
 from katayori.errors import expect
 
 if TYPE_CHECKING:
@@ -18,33 +16,15 @@ if TYPE_CHECKING:
 OVERVIEW = "overview"
 
 
-class Term(Schema):
-    """A term, the papers whose notebooks use it, the function that computes it, other names."""
-
-    term: Text
-    ja: Text
-    papers: Literal["all"] | list[Text]
-    see: Text | None
-    meaning: Text
-    also: list[Text] | None = None
-
-
-class ColumnNames(Schema):
-    """What readers see in place of columns' names and statuses; columns that make one together;
-    what to do about a status.
-    """
-
-    names: dict[Text, Text]
-    pairs: dict[Text, list[Text]]
-    in_unit: list[Text]
-    statuses: dict[Text, Text]
-    remedies: dict[Text, Text]
-
-
 @lru_cache
-def listed() -> ColumnNames:
-    """Names of columns and statuses, and pairs of columns that are one in a table."""
-    return files.read_as(ColumnNames, paths.registry("column_names.yaml"), "column names")
+def listed() -> dict[str, Any]:
+    """The blocks of data/column_names.yaml.
+
+    Names of columns and statuses, pairs of columns that are one in a table, columns in the unit of
+    the value, and what to do about a status.
+    """
+    blocks: dict[str, Any] = files.ours("column_names.yaml")
+    return blocks
 
 
 def human(column: str) -> str:
@@ -54,7 +34,7 @@ def human(column: str) -> str:
         >>> human("n_invalid"), human("my_own_column")
         ('unreadable', 'my own column')
     """
-    return listed().names.get(column, column.replace("_", " "))
+    return listed()["names"].get(column, column.replace("_", " "))
 
 
 def mark(status: str) -> str:
@@ -65,14 +45,14 @@ def mark(status: str) -> str:
         >>> mark("few_clusters"), mark("no_valid_answer")
         ('too little data', 'no valid answer')
     """
-    return listed().statuses.get(status, status.replace("_", " ")) or "no status"
+    return listed()["statuses"].get(status, status.replace("_", " ")) or "no status"
 
 
 def terms() -> "pd.DataFrame":
     """The entries of data/glossary.yaml, as they stand there."""
     import pandas as pd
 
-    return pd.DataFrame(files.read_checked(list[Term], paths.registry("glossary.yaml")))
+    return pd.DataFrame(files.ours("glossary.yaml"))
 
 
 def glossary(paper: str | None = None) -> "pd.DataFrame":

@@ -142,7 +142,7 @@ def _columns(
         why = [_value(one, "status", digits, 1) for one in frame["status"]]
         both = zip(texts["value"], why, strict=True)
         texts["value"] = [f"— ({said})" if one == "—" and said else one for one, said in both]
-    for name, (low, high) in listed().pairs.items():
+    for name, (low, high) in listed()["pairs"].items():
         if low in texts and high in texts:
             ends = zip(texts[low], texts.pop(high), strict=True)
             texts[low] = ["—" if "—" in pair else f"[{', '.join(pair)}]" for pair in ends]
@@ -172,7 +172,7 @@ def _value(value: Any, column: str, digits: int, scale: float) -> str:
     is_p = column == "p" or column.startswith(("p_", "p "))
     if is_p and 0 < value < 10**-digits / 2:
         return f"<{10**-digits:.{digits}f}"
-    is_in_unit = column in listed().in_unit
+    is_in_unit = column in listed()["in_unit"]
     if value == int(value) and not is_in_unit and not is_p:
         return str(int(value))
     # + 0.0: never "-0.000", which differs between processors
