@@ -98,9 +98,11 @@ def _endpoint(endpoint: "Endpoint") -> tuple[str, str]:
     """The state of an endpoint, and its key or its server."""
     if endpoint.kind == "local":
         return OK, "started by make live and make record"
+    from katayori_tools import send
+
     address = ""
     try:
-        endpoint.key()
+        send.key_of(endpoint)
         address = endpoint.address()
         url = urlsplit(address)
         if url.hostname in ("localhost", "127.0.0.1", "::1"):

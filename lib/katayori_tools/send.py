@@ -9,12 +9,13 @@ import os
 import re
 import sys
 import time
+from collections.abc import Sequence
 from typing import Any, Self
 from urllib.parse import urlsplit
 
 from katayori.errors import KatayoriError
 from katayori.finish_reasons import LONGEST, ended
-from katayori.prompting.letters import verdict_position
+from katayori.prompting.letters import letter_of, parse_verdict
 from katayori.prompting.models import Endpoint, Model
 from katayori.prompting.requests import Request, Response
 from katayori.report.tables import visible
@@ -29,6 +30,7 @@ def _count(value: Any) -> int | None:
 MAX_TEXT = 2**20  # bytes
 #: In a cause: a filter stopped the request, which is the provider's own decision.
 FILTERED = ("content_filter", "content management policy")
+_SPECIAL = re.compile(r"<[^<>]{0,40}>")  # end-of-text tokens, which some servers list
 _HOMES = re.compile(r"(/home|/Users|[A-Za-z]:\\Users)[/\\][^/\\\s\"']+")
 
 
@@ -142,6 +144,23 @@ def _top(logprobs: Any, request: Request) -> list[tuple[str, float]] | None:
     return [(token, round(logprob, 5)) for token, logprob in likeliest]
 
 
+def verdict_position(tokens: Sequence[str]) -> int:
+    """Which token of an output is the verdict's (LJ-10).
+
+    It is the last letter with only punctuation behind it, or else the letter of a final form
+    ("[[B]]です。"). Without either it is the first token that is not white space, where a
+    verdict-only output has its verdict.
+    """
+    for n in reversed(range(len(tokens))):
+        if letter_of(tokens[n]):
+            return n
+        if re.search(r"[^\W_]", _SPECIAL.sub("", tokens[n])):
+            break
+    letter = parse_verdict(_SPECIAL.sub("", "".join(tokens))).answer
+    named = [n for n, token in enumerate(tokens) if letter and letter_of(token) == letter]
+    return named[-1] if named else next((n for n, t in enumerate(tokens) if t.strip()), 0)
+
+
 def cause_of(said: Any) -> str:
     """What an `error` of a reply says, with its code where it has one."""
     if not isinstance(said, dict):
@@ -179,6 +198,22 @@ def refuse_failure(part: Any) -> None:
     raise ServerError(cause, 400 if failed(cause).outcome == "filtered" else status)
 
 
+def key_of(endpoint: Endpoint) -> str:
+    """The API key from the environment.
+
+    Raises KatayoriError naming the variable, never its value.
+    """
+    variable = endpoint.key_env
+    key = os.environ.get(variable or "-", "").strip()
+    if variable and not key and variable != "KATAYORI_API_KEY":  # one's own server may need none
+        raise KatayoriError(
+            f"endpoint {endpoint.name} needs a key: set the environment variable {variable}"
+        )
+    if not (key.isascii() and key.isprintable()):
+        raise KatayoriError(f"{variable} holds characters that no key has; set it again")
+    return key or "none"
+
+
 class Sender:
     """Sends requests of one model to one endpoint: `async with Sender(model, endpoint) as sender`.
 
@@ -195,7 +230,7 @@ class Sender:
         limit: int = 64,
     ):
         self.model, self.endpoint, self.timeout, self.limit = model, endpoint, timeout, limit
-        self.base_url, self._key = endpoint.address(base_url), endpoint.key()
+        self.base_url, self._key = endpoint.address(base_url), key_of(endpoint)
         self._session: Any = None
         self._reached = False
         self.refuses_logprobs = ""  # in the server's own words

@@ -37,6 +37,7 @@ from katayori.prompting.requests import Response, build
 from katayori.prompting.store import store_path
 from katayori_tools.answer_store import Store
 from katayori_tools.collect import collect_sync
+from katayori_tools.send import key_of
 
 PAPERS = sorted(
     folder.name for folder in (paths.data_dir() / "prompts").iterdir() if folder.is_dir()
@@ -241,7 +242,7 @@ def test_a_missing_key_or_address_names_the_variable(monkeypatch, tmp_path):
         KatayoriError,
         match="endpoint openai needs a key: set the environment variable OPENAI_API_KEY",
     ):
-        get_endpoint("openai").key()
+        key_of(get_endpoint("openai"))
     with pytest.raises(
         KatayoriError, match="endpoint azure needs an address: set AZURE_OPENAI_ENDPOINT"
     ):
@@ -251,12 +252,12 @@ def test_a_missing_key_or_address_names_the_variable(monkeypatch, tmp_path):
     with pytest.raises(KatayoriError, match="must begin with http"):
         endpoint_for("localhost:8000").address()
     monkeypatch.setenv("OPENAI_API_KEY", "  secret-key-of-mine\n")
-    assert get_endpoint("openai").key() == "secret-key-of-mine"
+    assert key_of(get_endpoint("openai")) == "secret-key-of-mine"
     monkeypatch.setenv("OPENAI_API_KEY", "secret\n-key-of-mine")
     with pytest.raises(KatayoriError, match="OPENAI_API_KEY holds characters") as caught:
-        get_endpoint("openai").key()
+        key_of(get_endpoint("openai"))
     assert "of-mine" not in str(caught.value)
-    assert endpoint_for("http://x").key() == "none"
+    assert key_of(endpoint_for("http://x")) == "none"
 
 
 # --- simulated respondents ------------------------------------------------------------------------

@@ -15,7 +15,6 @@ from katayori.prompting.letters import (
     letter_of,
     parse_choice,
     parse_verdict,
-    verdict_position,
     verdict_probabilities,
     verdicts_frame,
     with_probabilities,
@@ -24,6 +23,7 @@ from katayori.prompting.models import get_model
 from katayori.prompting.parsing import Parsed
 from katayori.prompting.prompts import load_prompts
 from katayori.prompting.requests import Response, build
+from katayori_tools.send import verdict_position
 
 BOTH = [  # read alike with and without reasons
     ("A", "A"),

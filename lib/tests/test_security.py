@@ -33,6 +33,7 @@ from katayori_tools.doctor import find_browser
 from katayori_tools.pages import write_report
 from katayori_tools.papers.jubaku_v2 import rating
 from katayori_tools.planning import export_requests, probe_logprobs
+from katayori_tools.send import key_of
 from katayori_tools.site import write_site
 
 CANARY = "sk-canary-4f9c1e77d0a2"
@@ -128,7 +129,7 @@ def test_short_or_absent_keys_mask_nothing(tmp_path, monkeypatch):
 
 def test_registry_objects_never_show_a_key():
     endpoint = endpoint_for("http://127.0.0.1:1/v1", key_env=KEY_ENV)
-    assert CANARY not in repr(endpoint) + str(endpoint) and endpoint.key() == CANARY
+    assert CANARY not in repr(endpoint) + str(endpoint) and key_of(endpoint) == CANARY
 
 
 HOSTILE = (

@@ -15,8 +15,8 @@ from katayori.prompting.letters import (
     letter_of,
     parse_choice,
     parse_verdict,
-    verdict_position,
 )
+from katayori_tools.send import verdict_position
 
 #: Final forms: both parsers read them alike, as the whole text and below reasons.
 FINAL = [

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 LETTERS = ("A", "B", "C")
 ABSENT = -9999.0  # what some servers give for "not computed"
 NO_VERDICT, WITHIN = "no verdict", "verdict within a line"
-_SPECIAL = re.compile(r"<[^<>]{0,40}>")  # end-of-text tokens, which some servers list
 # What stands before a letter that names an assistant and is no verdict: "better than B",
 # "アシスタントB".
 _NAMES = r"assistant|answer|response|output|option|than|アシスタント|回答|より"
@@ -201,23 +200,6 @@ def letter_of(token: str, letters: tuple[str, ...] = LETTERS) -> str | None:
     folded = unicodedata.normalize("NFKC", token.replace("Ġ", " ").replace("▁", " "))
     alone = _forms(letters).bare.fullmatch(folded)
     return alone[1] if alone else None
-
-
-def verdict_position(tokens: Sequence[str]) -> int:
-    """Which token of an output is the verdict's (LJ-10).
-
-    It is the last letter with only punctuation behind it, or else the letter of a final form
-    ("[[B]]です。"). Without either it is the first token that is not white space, where a
-    verdict-only output has its verdict.
-    """
-    for n in reversed(range(len(tokens))):
-        if letter_of(tokens[n]):
-            return n
-        if re.search(r"[^\W_]", _SPECIAL.sub("", tokens[n])):
-            break
-    letter = parse_verdict(_SPECIAL.sub("", "".join(tokens))).answer
-    named = [n for n, token in enumerate(tokens) if letter and letter_of(token) == letter]
-    return named[-1] if named else next((n for n, t in enumerate(tokens) if t.strip()), 0)
 
 
 def unseen_mass(top: list[tuple[str, float]] | None, limit: int = 20) -> float:

@@ -99,21 +99,6 @@ class Endpoint:
     own: bool = False
     server: Server = NO_SERVER
 
-    def key(self) -> str:
-        """The API key from the environment. Raises KatayoriError naming the variable, never its
-        value.
-        """
-        if not self.key_env:
-            return "none"
-        key = os.environ.get(self.key_env, "").strip()
-        if not key and self.key_env != "KATAYORI_API_KEY":  # a server of one's own may need none
-            raise KatayoriError(
-                f"endpoint {self.name} needs a key: set the environment variable {self.key_env}"
-            )
-        if not (key.isascii() and key.isprintable()):
-            raise KatayoriError(f"{self.key_env} holds characters that no key has; set it again")
-        return key or "none"
-
     def address(self, given: str = "") -> str:
         """The base URL (or the `given` one in its place), checked.
 
