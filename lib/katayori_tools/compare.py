@@ -150,8 +150,9 @@ def contrasts(a: "pd.DataFrame", b: "pd.DataFrame") -> "pd.DataFrame":
     The joint interval of d = B - A takes the errors of A and B as independent: its lower end is d -
     t.975 sqrt(below_B^2 + above_A^2), its upper end d + t.975 sqrt(above_B^2 + below_A^2), where
     below and above are the standard errors that the two halves of a 95 % interval imply (half /
-    t.975 on the own number of clusters less one) and t has the smaller of both numbers. p is two
-    sided, by t, with the error of the end that faces 0.
+    t.975 on the own number of clusters less one) and t has the smaller of both numbers. It ends
+    where a difference must: at -1 and 1 of two shares, at -2 and 2 of what lies between -1 and 1. p
+    is two sided, by t, with the error of the end that faces 0.
 
     False alarms at 5 %, simulated: two models with the same share (.02, .1, .5), 5, 10, 20 and 70
     clusters of 1, 4 and 24 answers, with and without effects of items that both share, 4,000 draws
@@ -191,10 +192,11 @@ def contrasts(a: "pd.DataFrame", b: "pd.DataFrame") -> "pd.DataFrame":
     p = 2 * t.sf(difference.abs() / down.where(difference > 0, up), df)
     # Alpha moves with the noise of answering: two of them differ without any bias.
     p = np.where(out["kind"] == "description", np.nan, p)
+    most = _largest(out)
     out = out.assign(
         difference=difference,
-        ci_low=difference - t.ppf(0.975, df) * down,
-        ci_high=difference + t.ppf(0.975, df) * up,
+        ci_low=(difference - t.ppf(0.975, df) * down).clip(lower=-most),
+        ci_high=(difference + t.ppf(0.975, df) * up).clip(upper=most),
         p=p,
         p_holm=holm(p),
         lowest=of_b["lowest"] - of_a["highest"],
@@ -226,6 +228,14 @@ def _side(out: "pd.DataFrame", side: str) -> "pd.DataFrame":
         highest=own["high_bound"].fillna(all_read),
         unreadable=own["n_invalid"] / (own["n"] + own["n_invalid"]),
     )
+
+
+def _largest(out: "pd.DataFrame") -> "pd.Series":
+    """The largest difference there can be: 2 of what lies between -1 and 1, 1 of other shares."""
+    # A sign tells a bias whose line is 0; no ability has one.
+    has_sign = (out["line_a"] == 0) & (out["kind"] != "ability")
+    is_share = out["unit"].isin(["share", "probability"])
+    return (1.0 + has_sign).where(is_share, np.inf)
 
 
 def _verdict(row: dict[Any, Any]) -> str:

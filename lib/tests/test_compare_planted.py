@@ -98,6 +98,18 @@ def test_a_share_is_compared_by_the_halves_that_face_each_other(told):
     assert "B - A +0.210 [+0.010, +0.220]" in of(out, "men")
 
 
+def test_no_interval_passes_what_a_difference_can_be(told):
+    """Few clusters: the quantile of the five makes the halves of both longer; a t interval of what
+    lies between -1 and 1 may end beyond it.
+    """
+    share = {"line": 0.5, "margin": None}
+    few = row("a", "men", 0.01, ci_low=0.0, ci_high=0.05, clusters=5, **share)
+    many = row("b", "men", 0.8, ci_low=0.2, ci_high=1.0, **share)
+    out = told([few, row("a", "women", -0.8, 0.2)], [many, row("b", "women", 0.9, 0.6)])
+    assert "B - A +0.790 [-0.046, +1.000]" in of(out, "men")
+    assert "B - A +1.700 [+1.068, +2.000]" in of(out, "women")
+
+
 def test_results_of_one_side_and_hostile_names(told):
     a, b = row("a\x1b[2K", "men", 0.0), row("b", "women", 0.0, n_invalid=300)
     out = told([a], [b, row("b", "men", 0.1)])
