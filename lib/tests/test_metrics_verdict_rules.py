@@ -234,6 +234,14 @@ def test_clusters_needed_reaches_its_power():
     assert np.isnan(_clusters_needed(np.nan, 25, 0.05)["needed"])
 
 
+def test_a_reason_names_clusters_only_where_more_are_needed():
+    wide = word(answers_of([0, 8] * 10))
+    assert wide["needed"] > 20 and f"clusters needed: about {wide['needed']}, " in wide["why"]
+    off = word(answers_of([0] * 7, n=32), line=1 / 3)
+    assert off["verdict"] == "undecided" and off["needed"] <= 7
+    assert off["why"] == "The 90 % interval [0, 0.348] reaches beyond 0.05 around 0.333333."
+
+
 @pytest.mark.parametrize("kind", ["share", "mean"])
 def test_noise_is_silent_and_a_planted_effect_is_found(kind):
     """30 cases of 8, also with a second effect (position) that the design balances."""

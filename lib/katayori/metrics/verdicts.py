@@ -68,6 +68,8 @@ _GIVEN_TOO = (*TESTED, *GATES, *TOLD)
 _ROUNDING = 1e-12
 _FLAG = Column("flag", True)
 _NEEDED = ("needed", "needed_low", "needed_high")
+#: The end of a reason (`_decided`), left out where no more clusters would be needed.
+_HOW_MANY = "; clusters needed: about {needed}, {needed_low} to {needed_high}"
 #: Columns of `line_test` that a verdict reads.
 _READS = (
     *("value", "n", "n_invalid", "clusters", "line", "se", "ci90_low", "ci90_high", "differ"),
@@ -492,9 +494,10 @@ def verdict(
 
     Returns:
         one row a cell: the columns of `table` and `gates` with margin, p_holm, tests (in the
-        family), needed, needed_low, needed_high (clusters, of undecided rows), verdict,
-        why, low_bound and high_bound (the values with all unreadable
-        answers lowest and highest; NaN where the span is not known). Rules:
+        family), needed, needed_low, needed_high (the clusters that would call a true line absent,
+        of undecided rows; `why` names them where they are more than were asked), verdict, why,
+        low_bound and high_bound (the values with all unreadable answers lowest and highest; NaN
+        where the span is not known). Rules:
 
         1. `not asked`; `condition did not happen` (more than a tenth of the texts cut off);
            `too few` (fewer than 5 clusters).
@@ -642,6 +645,8 @@ def _told(row: Mapping[Any, Any], p: float, early: tuple[str, str] | None) -> di
     needed = dict.fromkeys(_NEEDED, np.nan)
     if word.startswith("undecided"):
         needed = _needed(row)
+        if not needed["needed"] > row["clusters"]:  # so many were asked, and decide nothing
+            why = why.replace(_HOW_MANY, "")
         why = why.format_map(needed)
     return {**needed, "verdict": word, "why": why}
 
