@@ -388,7 +388,7 @@ def _add_reading(commands: Commands) -> None:
         commands,
         "export",
         calling("export"),
-        "a run as Every Eval Ever, RO-Crate, Croissant and CodeMeta, checked; or read back",
+        "a run as Every Eval Ever, RO-Crate, Croissant and CodeMeta, checked",
     )
     add_papers(one)
     one.add_argument("--profile", default="recorded", help="the run (default: recorded)")
@@ -397,10 +397,9 @@ def _add_reading(commands: Commands) -> None:
     one.add_argument(
         "--with-text",
         action="store_true",
-        help="add questions and answers; refused where a licence forbids it",
+        help="add the texts of study sets; refused where a licence forbids it",
     )
     one.add_argument("--unchecked", action="store_true", help="write without the checks")
-    one.add_argument("--read", metavar="FOLDER", help="read an export back into results")
 
     one = new_command(
         commands,

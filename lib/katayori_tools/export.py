@@ -1,11 +1,9 @@
-"""`make export`: a run in forms that other tools read, checked, and read back.
+"""`make export`: a run in forms that other tools read, checked.
 
 Everything is written beside its place first; a file that holds something private, or that misses
 what its format requires, ends the export before anything is put there.
 """
 
-import csv
-import io
 import json
 import shutil
 import sys
@@ -29,15 +27,11 @@ from katayori_tools.exports import (
     environment,
     licences,
     private,
-    samples,
     study_sets,
-    unsaid,
 )
 
 #: Tells a folder of ours, which may be replaced, from one of the user's.
 MARK = "export.json"
-#: Findings that are printed; all stand in findings.csv.
-SHOWN = 20
 
 
 @dataclass(frozen=True)
@@ -58,13 +52,8 @@ def export(
     folder: str | None = None,
     with_text: bool = False,
     unchecked: bool = False,
-    read: str | None = None,
 ) -> int:
-    """Writes a run, or with `read` reads one back; the exit code is 1 where a required check found
-    something.
-    """
-    if read:
-        return _read_back(Path(read))
+    """Writes a run; the exit code is 1 where a required check found something."""
     chosen = profiles.load(profile)
     runs = _runs(chosen, notebooks.names(papers), notebooks.names(models))
     if with_text:
@@ -75,9 +64,8 @@ def export(
     with tempfile.TemporaryDirectory(dir=target.parent, prefix=".export-") as part:
         made = Path(part) / "export"
         made.mkdir()
-        write(made, runs, with_text=with_text)
+        write(made, runs)
         findings = [] if unchecked else _checked(made, runs, with_text)
-        _write_table(made / "findings.csv", ("format", "file", "level", "what"), findings)
         private.check(made)
         required = [one for one in findings if one["level"] == "required"]
         _say(runs, findings, unchecked=unchecked)
@@ -130,18 +118,14 @@ def _check_target(target: Path) -> None:
         )
 
 
-def write(folder: Path, runs: Iterable[PaperRun], *, with_text: bool = False) -> None:
+def write(folder: Path, runs: Iterable[PaperRun]) -> None:
     """Writes every format into an empty folder; nothing is checked."""
-    counts: list[dict[str, Any]] = []
     for run in runs:
         for file in eee.files(run.paper, run.rows, run.provenance):
-            _write_eee(folder, run, file, with_text)
+            _write_json(folder / file.path, private.hidden(file.content))
         _write_run(folder / "runs" / run.paper, run)
-        counts += unsaid.counted(run.rows)
-    _write_table(folder / "unsaid.csv", unsaid.COLUMNS, counts)
     _write_json(folder / "codemeta.json", codemeta.record())
-    mark = {"format": "katayori export", "texts": with_text}
-    _write_json(folder / MARK, mark)
+    _write_json(folder / MARK, {"format": "katayori export"})
 
 
 def _write_run(here: Path, run: PaperRun) -> None:
@@ -150,33 +134,6 @@ def _write_run(here: Path, run: PaperRun) -> None:
     _write_json(here / "provenance.json", private.hidden(run.provenance))
     answers = json.loads((run.folder / "answers.json").read_text(encoding="utf-8"))
     _write_json(here / "answers.json", private.hidden(answers))
-
-
-def _write_eee(folder: Path, run: PaperRun, file: eee.Made, with_text: bool) -> None:
-    """A file of results, with its samples beside it where there are any."""
-    about = file.content["source_metadata"]["additional_details"]
-    content = file.content
-    if about["answers"] == "recorded":
-        model = about["model_in_rows"]
-        lines = samples.lines(run.paper, model, content, run.provenance, with_text)
-        text = "".join(_line(private.hidden(line)) for line in lines)
-        if text:
-            beside = file.path.with_name(f"{file.path.stem}_samples.jsonl")
-            _write_text(folder / beside, text)
-            content = content | {
-                "detailed_evaluation_results": {
-                    "format": "jsonl",
-                    "file_path": str(beside),
-                    "hash_algorithm": "sha256",
-                    "checksum": paths.sha256(folder / beside),
-                    "total_rows": text.count("\n"),
-                }
-            }
-    _write_json(folder / file.path, private.hidden(content))
-
-
-def _line(record: Mapping[str, Any]) -> str:
-    return json.dumps(record, ensure_ascii=True, allow_nan=False) + "\n"
 
 
 def _write_json(path: Path, content: Any) -> None:
@@ -188,14 +145,6 @@ def _write_text(path: Path, text: str) -> None:
     path.write_text(text, encoding="utf-8", errors="backslashreplace", newline="\n")
 
 
-def _write_table(path: Path, columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> None:
-    text = io.StringIO()
-    table = csv.DictWriter(text, columns, lineterminator="\n")
-    table.writeheader()
-    table.writerows(rows)
-    _write_text(path, text.getvalue())
-
-
 def _checked(folder: Path, runs: Sequence[PaperRun], with_text: bool) -> list[dict[str, str]]:
     """Writes what the tools of the other environment write, and returns what the checks of every
     format find; each is announced in a line.
@@ -203,8 +152,7 @@ def _checked(folder: Path, runs: Sequence[PaperRun], with_text: bool) -> list[di
     sets = [study_sets.write(folder, run.paper, run.provenance, with_text) for run in runs]
     codemeta_asks = {"schema": codemeta.SCHEMA, "recommended": codemeta.RECOMMENDED}
     steps: list[tuple[str, str, dict[str, Any]]] = [
-        ("eee_schema", "Every Eval Ever 0.3, its schemas", {}),
-        ("eee_own", "Every Eval Ever 0.3, its own validator", {}),
+        ("eee_schema", "Every Eval Ever 0.3, its schema", {}),
         ("croissant", "Croissant 1.1, mlcroissant", {"sets": private.hidden(sets)}),
         ("codemeta", "CodeMeta 3.0, a schema of ours", codemeta_asks),
     ]
@@ -225,9 +173,6 @@ def _called(folder: Path, step: str, about: str, task: Mapping[str, Any]) -> lis
 
 
 def _announce(about: str, answer: Mapping[str, Any]) -> None:
-    if answer.get("not_run"):
-        print(f"not checked: {about}: {answer['not_run']}")
-        return
     levels = Counter(one["level"] for one in answer["findings"])
     told = ", ".join(f"{level} {levels[level]}" for level in ("required", "recommended"))
     print(f"checked: {about}: {answer['files']} files; findings: {told}")
@@ -236,32 +181,11 @@ def _announce(about: str, answer: Mapping[str, Any]) -> None:
 
 
 def _say(runs: list[PaperRun], findings: list[dict[str, str]], *, unchecked: bool) -> None:
-    """What was written, what the schema cannot say, and what was found."""
+    """What was written, and what was found."""
     rows = [row for run in runs for row in run.rows]
     kept = sum(map(eee.can_hold, rows))
     print(f"{kept} of {len(rows)} rows of {len(runs)} papers as Every Eval Ever")
-    print("what its schema cannot say (rows; by paper in unsaid.csv):")
-    for reason, in_words in unsaid.REASONS.items():
-        count = sum(one["rows"] for one in unsaid.counted(rows) if one["reason"] == reason)
-        if count:
-            print(f"  {count:>6}  {in_words}")
     if unchecked:
         print("not checked (--unchecked)")
-    for one in findings[:SHOWN]:
+    for one in findings:
         print(f"  {one['level']}: {one['format']}: {one['file']}: {one['what']}")
-    if len(findings) > SHOWN:
-        print(f"  and {len(findings) - SHOWN} more in findings.csv")
-
-
-def _read_back(folder: Path) -> int:
-    """Reads the files of Every Eval Ever back into results that `make compare` takes."""
-    rows = eee.read(folder)
-    for paper in sorted({row["paper"] for row in rows}):
-        of_paper = [row for row in rows if row["paper"] == paper]
-        here = folder / "read" / paper / "results.json"
-        _write_json(here, of_paper)
-        models = len({row["model"] for row in of_paper})
-        headlines = sum(row["headline"] for row in of_paper)
-        print(f"{paper}: {len(of_paper)} rows, {headlines} headlines, {models} models")
-    print(f"read back into {folder / 'read'}")
-    return 0

@@ -1,8 +1,7 @@
-"""Every Eval Ever 0.3: the results of a run, one file a model and paper, and back again.
+"""Every Eval Ever 0.3: the results of a run, one file a model and paper.
 
 The schema asks for a number and a direction of every result. What it has no place for stands as
-text in its `details`, so that reading the files gives the same rows; what cannot stand at all is
-listed by `unsaid`.
+text in its `details`.
 """
 
 import hashlib
@@ -11,7 +10,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 from typing import Any
 
 from katayori.errors import KatayoriError
@@ -244,52 +243,3 @@ def _method(row: Mapping[str, Any]) -> str:
     if row["clusters"] is None:
         return "as the measure's documentation says"
     return f"over {row['clusters']} clusters; as the measure's documentation says"
-
-
-# -- back again --------------------------------------------------------------------------------
-
-
-def read(folder: Path) -> list[dict[str, Any]]:
-    """The rows of all files below `data` of a folder, as results.json has them, in its order.
-
-    KatayoriError where there are none, or one was not written by `make export`.
-    """
-    found = sorted((folder / "data").rglob("*.json"))
-    if not found:
-        raise KatayoriError(f"{folder} holds no file of Every Eval Ever below data/")
-    rows = [row for path in found for row in _rows(path)]
-    return sorted(rows, key=lambda row: (row["paper"], str(_key(row))))
-
-
-def _key(row: Mapping[str, Any]) -> tuple[Any, ...]:
-    cell = json.dumps(row["cell"], sort_keys=True)
-    return tuple(cell if name == "cell" else row[name] or "" for name in KEY)
-
-
-def _rows(path: Path) -> list[dict[str, Any]]:
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-        about = content["source_metadata"]["additional_details"]
-        results = content["evaluation_results"]
-        return [_row(result, about["paper"], about["model_in_rows"]) for result in results]
-    except (ValueError, KeyError, TypeError) as error:
-        raise KatayoriError(
-            f"{path.name} is no file that make export of this version wrote ({error!r});"
-            " logs of other tools are read by make convert"
-        ) from None
-
-
-def _row(result: Mapping[str, Any], paper: str, model: str) -> dict[str, Any]:
-    metric, score = result["metric_config"], result["score_details"]
-    row: dict[str, Any] = dict.fromkeys(FIELDS)
-    row |= {"paper": paper, "model": model, "what": result["evaluation_name"]}
-    row["requirement"] = metric["additional_details"]["requirement"]
-    row["cell"] = metric["metric_parameters"]
-    row["unit"] = metric.get("metric_unit")
-    row["value"] = score["score"]
-    for name, text in score["details"].items():
-        row[name] = json.loads(text) if name in _AS_JSON else text
-    interval = score.get("uncertainty", {}).get("confidence_interval")
-    if interval:
-        row |= {"ci_low": interval["lower"], "ci_high": interval["upper"]}
-    return row

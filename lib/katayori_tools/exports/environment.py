@@ -1,7 +1,7 @@
 """The environment that writes and checks exports: in the cache, from a lock of its own.
 
-Of the packages in it nothing is imported here; `worker` runs inside. The schemas of Every Eval Ever
-are read as data from its pinned wheel; its own validator runs where a Python from 3.12 on is found.
+Of the packages in it nothing is imported here; `worker` runs inside. The schema of Every Eval Ever
+is read as data from its pinned wheel.
 """
 
 import hashlib
@@ -11,7 +11,6 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +23,6 @@ EEE_WHEEL = (
     "every-eval-ever==0.3.0"
     " --hash=sha256:564b8bc624c1f822f749a769dc69dc058a736e83d920cbeb147c3a30d3152317"
 )
-#: The first Python that its validator runs on.
-EEE_PYTHON = (3, 12)
 WITHOUT = "Without it: make export ARGS=--unchecked"
 WORKER = Path(__file__).with_name("worker.py")
 
@@ -55,30 +52,9 @@ def _make(made: Path) -> None:
     print("making the environment of exports (once; about 20 seconds) ...", file=sys.stderr)
     with tempfile.TemporaryDirectory(dir=made.parent, prefix="part-") as part:
         wheels.download([EEE_WHEEL], Path(part))
-        install_apart(made / "env", _newest(), export_lock_file(), WITHOUT)
+        install_apart(made / "env", Path(sys.executable), export_lock_file(), WITHOUT)
         for wheel in Path(part).glob("*.whl"):
             shutil.move(wheel, made / wheel.name)
-
-
-def _newest() -> Path:
-    """A Python from 3.12 on, if this machine has one; else the one that runs this."""
-    if sys.version_info >= EEE_PYTHON:
-        return Path(sys.executable)
-    return next((python for python in _candidates() if _runs(python)), Path(sys.executable))
-
-
-def _candidates() -> Iterator[Path]:
-    for minor in (12, 13, 14):
-        if found := shutil.which(f"python3.{minor}"):
-            yield Path(found)
-    pyenv = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv")
-    yield from sorted(pyenv.glob("versions/3.1[2-9]*/bin/python3"))
-
-
-def _runs(python: Path) -> bool:
-    """Whether it starts; a shim of pyenv may not."""
-    ask = f"import sys; sys.exit(sys.version_info < {EEE_PYTHON})"
-    return subprocess.run([str(python), "-c", ask], capture_output=True).returncode == 0
 
 
 def call(step: str, **task: Any) -> Any:

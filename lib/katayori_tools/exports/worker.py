@@ -6,11 +6,9 @@ A finding is a dict of format, file, level (`required` or `recommended`) and wha
 
 import hashlib
 import json
-import os
-import subprocess
 import sys
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 from typing import Any, ClassVar
@@ -31,65 +29,27 @@ def finding(format_name: str, file: str, level: str, what: str) -> Finding:
 
 
 def eee_schema(order: dict[str, Any]) -> dict[str, Any]:
-    """Every file against the schemas in the wheel, every line of samples too."""
+    """Every file against the schema in the wheel."""
     folder = Path(order["folder"])
-    results = _validator(order["wheel"], "eval.schema.json")
-    samples = _validator(order["wheel"], "instance_level_eval.schema.json")
+    check = _validator(order["wheel"])
     findings: list[Finding] = []
-    count = lines = 0
-    for path in sorted((folder / "data").rglob("*.json*")):
-        count += 1
+    files = sorted((folder / "data").rglob("*.json"))
+    for path in files:
         name = str(path.relative_to(folder))
-        for number, record in _records(path):
-            lines += path.suffix == ".jsonl"
-            check = samples if path.suffix == ".jsonl" else results
-            for error in check.iter_errors(record):
-                where = "/".join(map(str, error.absolute_path))
-                what = f"line {number}: {where}: {error.message[:200]}"
-                findings.append(finding("Every Eval Ever", name, "required", what))
-    return {"files": count, "lines": lines, "findings": findings[:MOST]}
+        for error in check.iter_errors(json.loads(path.read_text(encoding="utf-8"))):
+            where = "/".join(map(str, error.absolute_path))
+            what = f"{where}: {error.message[:200]}"
+            findings.append(finding("Every Eval Ever", name, "required", what))
+    return {"files": len(files), "findings": findings[:MOST]}
 
 
-def _validator(wheel: str, name: str) -> Any:
+def _validator(wheel: str) -> Any:
     from jsonschema import Draft7Validator
 
     with zipfile.ZipFile(wheel) as opened:
-        schema = json.loads(opened.read(f"every_eval_ever/schemas/{name}"))
+        schema = json.loads(opened.read("every_eval_ever/schemas/eval.schema.json"))
     Draft7Validator.check_schema(schema)
     return Draft7Validator(schema)
-
-
-def _records(path: Path) -> Iterator[tuple[int, Any]]:
-    text = path.read_text(encoding="utf-8")
-    if path.suffix == ".json":
-        yield 1, json.loads(text)
-        return
-    for number, line in enumerate(text.splitlines(), start=1):
-        yield number, json.loads(line)
-
-
-def eee_own(order: dict[str, Any]) -> dict[str, Any]:
-    """The validator that Every Eval Ever brings, which also compares paths and companions."""
-    if sys.version_info < (3, 12):
-        return {"files": 0, "findings": [], "not_run": "it needs Python 3.12 or later"}
-    command = [sys.executable, "-m", "every_eval_ever.validator.cli", "--format", "json"]
-    done = subprocess.run(
-        [*command, "data/*/*/*/*.json*"],
-        cwd=order["folder"],
-        env={**os.environ, "PYTHONPATH": order["wheel"]},
-        capture_output=True,
-        text=True,
-    )
-    if done.returncode not in (0, 1, 2):
-        raise SystemExit(done.stderr)
-    reports = json.loads(done.stdout)
-    findings = [
-        finding("Every Eval Ever", report["file"], level, f"{one['loc']}: {one['msg']}")
-        for report in reports
-        for level, kind in (("required", "errors"), ("recommended", "warnings"))
-        for one in report[kind][:MOST]
-    ]
-    return {"files": len(reports), "findings": findings}
 
 
 # -- Croissant -----------------------------------------------------------------------------------
@@ -292,7 +252,6 @@ def crate_check(order: dict[str, Any]) -> dict[str, Any]:
 
 STEPS: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
     "eee_schema": eee_schema,
-    "eee_own": eee_own,
     "croissant": croissant,
     "codemeta": codemeta,
     "crate": crate,
