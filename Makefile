@@ -132,12 +132,9 @@ bench: setup  ## run the benchmarks, one after another
 nb: setup  ## execute the committed notebooks in place on their default parameters
 	$(KATAYORI) nb $(call option,PAPERS,papers) $(WORDS)
 
-.PHONY: audit-items review
+.PHONY: review
 review: setup  ## forms for readers of the Japanese items in outputs/review (PAPERS= ARGS="--readers 2"; ARGS="--read FILE...")
 	$(KATAYORI) review $(call option,PAPERS,papers) $(WORDS)
-
-audit-items: setup  ## surface rules, slots, doubles, order of mention of study items; residuals of two models (PAPERS=)
-	$(KATAYORI) audit-items $(call option,PAPERS,papers) $(WORDS)
 
 .PHONY: students slides
 students: setup  ## copies of the notebooks to hand out, without solutions, in outputs/students (PAPERS=)

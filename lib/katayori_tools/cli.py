@@ -478,14 +478,6 @@ def _add_teaching(commands: Commands) -> None:
 
 def _add_keeping(commands: Commands) -> None:
     """Commands for those who work on Katayori itself."""
-    one = new_command(
-        commands,
-        "audit-items",
-        calling("audit_items"),
-        "surface rules, slots, doubles, order of mention, residuals of two models",
-    )
-    add_papers(one)
-
     new_command(
         commands,
         "work",

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import yaml
+from item_audit import pair_rules
 
 from katayori import paths
 from katayori.data import comparisons, third_party
@@ -21,7 +22,6 @@ from katayori.prompting.models import get_model
 from katayori.prompting.prompts import load_prompts
 from katayori.prompting.requests import build
 from katayori_tools.papers.logprob_judge import more
-from katayori_tools.papers.logprob_judge.audit import surface_rules
 
 FOLDER = paths.data_dir() / judge.STUDY_FOLDER
 FILES = [file for file in sorted(FOLDER.glob("*.yaml")) if file.name != judge.EXTRA]
@@ -275,13 +275,13 @@ def test_no_rule_is_far_from_lots_on_our_study_set(study):
     scores = comparisons.rule_scores(decided).drop(columns="item_id")
     ahead = scores.to_numpy() * decided["truth"].map({"1": 1, "2": -1}).to_numpy()[:, None]
     shares = ((ahead > 0) + (ahead == 0) / 2).mean(axis=0)
-    found = surface_rules(study, paths.root())
+    found = pair_rules(study)
     assert [one.what for one in found] == list(comparisons.RULES)
     assert [one.value for one in found] == pytest.approx(list(shares))
     assert all(one.holds and one.n == 157 and one.ci_low < 0.5 < one.ci_high for one in found)
-    assert surface_rules(judge.load_study2(), paths.root()) == found
-    assert surface_rules(study.assign(truth="tie"), paths.root()) == []
-    alone = surface_rules(study.assign(reference=""), paths.root())
+    assert pair_rules(judge.load_study2()) == found
+    assert pair_rules(study.assign(truth="tie")) == []
+    alone = pair_rules(study.assign(reference=""))
     assert [one.what for one in alone] == ["the longer answer"]
 
 

@@ -3,9 +3,9 @@
 import numpy as np
 import pandas as pd
 import pytest
+from item_audit import case_rules
 
 from katayori.papers import jubaku_v2
-from katayori_tools.papers.jubaku_v2.audit import surface_rules
 
 GROUP = f"the reason without {jubaku_v2.GROUP_WORD}"
 NAME = f"the reason without {jubaku_v2.GROUP_NAME}"
@@ -36,7 +36,7 @@ def test_rules_by_hand():
 
 def test_an_audit_by_hand(tmp_path):
     """Without a case file in the folder no rule looks for a group; two cases have no interval."""
-    found = {one.what: one for one in surface_rules(two_cases(), tmp_path)}
+    found = {one.what: one for one in case_rules(two_cases(), tmp_path)}
     longer = found["the longer reason (1 right, 0 ties)"]
     assert (longer.value, longer.n, longer.limit) == (0.5, 2, "")
     assert np.isnan(longer.ci_low) and not any("group" in what for what in found)
@@ -51,7 +51,7 @@ def test_how_often_the_groups_name_tells_the_label(edition, right, ties):
     scores = jubaku_v2.rule_scores(cases, *words)
     for rule in (GROUP, NAME):
         assert ((scores[rule] == 1).sum(), (scores[rule] == 0.5).sum()) == (right, ties)
-    audited = {one.what: one for one in surface_rules(cases, path.parent)}
+    audited = {one.what: one for one in case_rules(cases, path.parent)}
     row = audited[f"{GROUP} ({right} right, {ties} ties)"]
     assert row.value == pytest.approx((right + ties / 2) / 36)
     assert (row.ci_low <= 0.5 <= row.ci_high) == (edition == "study2")

@@ -252,8 +252,7 @@ def test_a_sixth_paper_asks_a_users_model(checkout):
 
 @pytest.mark.slow_all
 def test_the_other_commands_know_a_sixth_paper(checkout):
-    for words in (["audit-items"], ["review"]):
-        katayori(checkout, *words, "--papers", "toy")
+    katayori(checkout, "review", "--papers", "toy")
     file = checkout / "template.csv"
     named = ["--papers", "toy", "--models", "m@custom"]
     assert "6 requests about 6 questions" in katayori(checkout, "template", *named, file).stdout

@@ -5,6 +5,7 @@ from collections import Counter
 
 import pandas as pd
 import pytest
+from item_audit import case_rules
 
 from katayori import paths
 from katayori.data.files import read_yaml
@@ -14,7 +15,6 @@ from katayori.papers import get_paper, inter_jbbq, jubaku_v2, paper_ids, persona
 from katayori.prompting import recordings
 from katayori.prompting.prompts import load_prompts
 from katayori_tools import record, record_plan
-from katayori_tools.papers.jubaku_v2.audit import surface_rules
 
 #: Change only together with the version in the files, and then everything is recorded anew.
 DIGESTS = {
@@ -209,7 +209,7 @@ def test_04_the_audit_prints_the_cue_and_holds_it_to_no_limit(cases):
         (jubaku_v2.case_file("study2"), 28, "at least .667"),
     ):
         shown = cases if n == 6 else jubaku_v2.study_cases("study2").drop_duplicates("case_id")
-        [row] = [one for one in surface_rules(shown, path.parent) if one.what == what]
+        [row] = [one for one in case_rules(shown, path.parent) if one.what == what]
         assert (row.n, row.limit) == (36, limit) and row.value == pytest.approx(n / 36)
 
 

@@ -10,8 +10,6 @@ by the name of its module:
 - `harness`: `BENCHMARKS`, what it asks and scores as a task of other harnesses, by paper;
 - `precision`: `MEASURED`, the score whose uncertainty `make estimate` looks into, by paper;
 - `coverage`: `KINDS`, intervals whose coverage is simulated;
-- `audit`: `surface_rules(items, folder)`, rules that read no meaning, on a data set of either
-  edition whose texts lie in `folder`;
 - `more`: `load_more(dataset, size)`, the items of one of the paper's `more`, at least `size` of
   them;
 - `construct`: `rate(folder, raters)`, the form with which people judge its cases.

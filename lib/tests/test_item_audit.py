@@ -1,11 +1,11 @@
-"""`katayori audit-items`: its limits hold for the second edition, and it sees what breaks them."""
+"""Study items keep the limits of `item_audit`, which sees what breaks them."""
 
+import item_audit
 import numpy as np
 import pandas as pd
 import pytest
 
 from katayori.papers import paper_ids
-from katayori_tools import audit_items, cli
 from katayori_tools.study_sets import (
     FIRST,
     SECOND,
@@ -22,7 +22,7 @@ TEMPLATES = [f"t{n}" for n in range(12)]
 def held_to(paper: str, edition: int = SECOND, **columns) -> list[dict]:
     """The broken limits of a made-up set."""
     one = StudySet(paper, edition, "made-up", as_items(columns))
-    return audit_items.broken_limits(audit_items.item_rows(one))
+    return item_audit.broken_limits(item_audit.item_rows(one))
 
 
 def as_items(columns: dict) -> pd.DataFrame:
@@ -42,8 +42,8 @@ def what(rows: list[dict]) -> list[str]:
 def test_limits_hold_for_the_later_editions(paper):
     sets = [*second_edition(paper), *third_edition(paper)]
     assert sets
-    broken = [row for one in sets for row in audit_items.broken_limits(audit_items.item_rows(one))]
-    assert not broken, audit_items.frame(broken).to_string()
+    broken = [row for one in sets for row in item_audit.broken_limits(item_audit.item_rows(one))]
+    assert not broken, item_audit.frame(broken).to_string()
 
 
 @pytest.mark.parametrize("paper", paper_ids())
@@ -56,12 +56,12 @@ def test_ids_of_the_second_edition_are_no_ids_of_the_first(paper):
 
 @pytest.mark.slow_all
 def test_models_share_no_noise_under_rule_2_and_do_under_rule_1():
-    rows = [row for paper in paper_ids() for row in audit_items.residual_rows(paper)]
-    assert not audit_items.broken_limits(rows)
+    rows = [row for paper in paper_ids() for row in item_audit.residual_rows(paper)]
+    assert not item_audit.broken_limits(rows)
     first = [row for row in rows if "seed rule 1" in row["what"] and row["n"] > 400]
     assert first and all(row["value"] > 0.6 and "limit" not in row for row in first)
     [anew] = [row for row in rows if row["data set"] == "discrim_eval/seed2" and "limit" in row]
-    assert anew["held"] == "yes" and abs(anew["value"]) < audit_items.COUPLED
+    assert anew["held"] == "yes" and abs(anew["value"]) < item_audit.COUPLED
 
 
 # -- what it sees --------------------------------------------------------------------------------
@@ -96,7 +96,7 @@ def test_both_orders_of_a_judges_pair_are_two_items_and_one_pair():
         "question": np.repeat([f"{n}?" for n in range(6)], 2),
     }
     assert not held_to("logprob_judge", **orders), "the better answer stands in each slot"
-    (longer,) = audit_items.rule_rows(StudySet("logprob_judge", 2, "x", as_items(orders)))
+    (longer,) = item_audit.rule_rows(StudySet("logprob_judge", 2, "x", as_items(orders)))
     assert longer["n"] == 6 and longer["value"] == 0.5
     assert "better answer" in what(held_to("logprob_judge", **orders | {"order": ["12"] * 12}))
 
@@ -152,22 +152,22 @@ def test_a_pair_in_one_order_of_mention_only_is_seen():
 def test_a_correlation_has_its_n_and_interval():
     rng = np.random.default_rng(3)
     one, two = (pd.Series(rng.normal(size=400), index=map(str, range(400))) for _ in range(2))
-    apart = audit_items.correlation(one, two)
+    apart = item_audit.correlation(one, two)
     assert apart["n"] == 400 and apart["ci_low"] < 0 < apart["ci_high"]
-    shared = audit_items.correlation(one + 3 * two, two)
+    shared = item_audit.correlation(one + 3 * two, two)
     assert 0 < shared["ci_low"] < shared["value"] < shared["ci_high"] < 1
-    assert np.isnan(audit_items.correlation(one[:3], two)["value"])
+    assert np.isnan(item_audit.correlation(one[:3], two)["value"])
 
 
 def shard_rows(draws, chance) -> dict[str, list[dict]]:
     """The rows of two shards of one model: answers drawn, and the chances behind them."""
-    rows: dict[str, list[dict]] = {audit_items.SAMPLED: [], audit_items.PROBABLE: []}
+    rows: dict[str, list[dict]] = {item_audit.SAMPLED: [], item_audit.PROBABLE: []}
     for n, (draw, p) in enumerate(zip(draws, chance, strict=True)):
         word = "yes" if draw < p else "no"
         row = {"item_id": f"i{n}", "outcome": "ok", "finish": "stop", "tokens": [1, 1]}
         top = [[" yes", float(np.log(p))], [" no", float(np.log1p(-p))]]
-        rows[audit_items.SAMPLED].append(row | {"text": f"Answer: {word}"})
-        rows[audit_items.PROBABLE].append(row | {"text": word, "top": top})
+        rows[item_audit.SAMPLED].append(row | {"text": f"Answer: {word}"})
+        rows[item_audit.PROBABLE].append(row | {"text": word, "top": top})
     return rows
 
 
@@ -175,7 +175,7 @@ def shard_rows(draws, chance) -> dict[str, list[dict]]:
 def test_noise_that_two_models_share_breaks_the_limit_of_seed_rule_2(monkeypatch, share, held):
     """A `share` of the items has one draw for both models; the others have one for each."""
     rng = np.random.default_rng(0)
-    n = audit_items.ENOUGH
+    n = item_audit.ENOUGH
     draws = rng.random((2, n))
     draws[1] = np.where(rng.random(n) < share, draws[0], draws[1])
     chance = rng.uniform(0.2, 0.8, (2, n))
@@ -190,35 +190,21 @@ def test_noise_that_two_models_share_breaks_the_limit_of_seed_rule_2(monkeypatch
             "request": {"seed": "per model, item and repetition"},
         }
         for model in rows
-        for prompt, variant in ((audit_items.SAMPLED, "seed2"), (audit_items.PROBABLE, ""))
+        for prompt, variant in ((item_audit.SAMPLED, "seed2"), (item_audit.PROBABLE, ""))
     }
-    recorded = audit_items.recordings
+    recorded = item_audit.recordings
     monkeypatch.setattr(recorded, "manifest", lambda paper: entries)
     monkeypatch.setattr(recorded, "entry", lambda paper, *shard: entries.get(shard))
     monkeypatch.setattr(recorded, "read", lambda paper, m, prompt, variant: iter(rows[m][prompt]))
     [row] = [
-        one
-        for one in audit_items.residual_rows("discrim_eval")
-        if one["data set"].endswith("seed2")
+        one for one in item_audit.residual_rows("discrim_eval") if one["data set"].endswith("seed2")
     ]
     assert (row["n"], row["held"]) == (n, held)
-    assert len(audit_items.broken_limits([row])) == (held == "no")
+    assert len(item_audit.broken_limits([row])) == (held == "no")
 
 
 def test_means_of_questions_are_taken_out():
     values = pd.Series([1.0, 3.0, 10.0, 30.0, 7.0], index=list("abcde"))
     clusters = pd.Series(["q1", "q1", "q2", "q2"], index=list("abcd"))
-    left = audit_items.less_means(values, clusters)
+    left = item_audit.less_means(values, clusters)
     assert left.to_dict() == {"a": -1.0, "b": 1.0, "c": -10.0, "d": 10.0}
-
-
-def test_the_command_prints_all_tables_and_fails_on_a_broken_limit(monkeypatch, capsys):
-    assert cli.main(["audit-items", "--papers", "jubaku_v2"]) == 0
-    printed = capsys.readouterr().out
-    assert all(f"== {title}" in printed for title in audit_items.TABLES)
-    assert "the reason without the word of the group" in printed
-    items = pd.DataFrame({"item_id": ["a", "a"]})
-    made = StudySet("jubaku_v2", SECOND, "made-up", items)
-    monkeypatch.setattr(audit_items, "study_sets", lambda paper: [made])
-    assert cli.main(["audit-items", "--papers", "jubaku_v2"]) == 1
-    assert "1 limits of the second edition" in capsys.readouterr().out

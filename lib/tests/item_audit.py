@@ -1,5 +1,5 @@
-"""`katayori audit-items`: what can be said of study items without asking a model, and one thing of
-answers: whether two models share their noise.
+"""What can be said of study items without asking a model, and one thing of answers: whether two
+models share their noise.
 
 Five tables: surface rules, which are the papers' own; and, on columns rather than on papers, so
 that a new data set is seen at once, shares of the option slots, doubles, order of mention, residual
@@ -9,18 +9,21 @@ which a test runs them. The first edition is shown beside it.
 
 import itertools
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from katayori.papers import paper_ids
+from katayori.data import files
+from katayori.data.comparisons import RULES, rule_scores as pair_scores
+from katayori.data.jubaku import TIE, rule_scores
+from katayori.metrics.share_intervals import share_interval
+from katayori.papers.jubaku_v2 import GROUP_WORD, group_words, leak_words
 from katayori.prompting import recordings
 from katayori.prompting.parsing import option_probabilities, parse_yes_no
-from katayori_tools.notebooks import names
-from katayori_tools.papers import modules
 from katayori_tools.study_sets import FIRST, SECOND, StudySet, folder, study_sets
 
 #: A slot may be so far from its equal share, an order of mention from one half.
@@ -91,21 +94,6 @@ class Audited:
     holds: bool = True
 
 
-def audit_items(*, papers: str = "") -> int:
-    """Print the tables of the papers asked for; 1 where a second-edition set breaks a limit."""
-    chosen = names(papers) or list(paper_ids())
-    sets = [one for paper in chosen for one in study_sets(paper)]
-    broken = 0
-    for title, table in TABLES.items():
-        rows = [row for one in sets for row in table(one)]
-        broken += _shown(title, rows)
-    rows = [row for paper in chosen for row in residual_rows(paper)]
-    broken += _shown("Residuals of two models (r; the limit is of seed rule 2)", rows)
-    if broken:
-        print(f"{broken} limits of the second edition or of seed rule 2 do not hold")
-    return int(bool(broken))
-
-
 def frame(rows: Iterable[Row]) -> pd.DataFrame:
     """Rows of the tables below as a frame with `COLUMNS`; what a row does not say is NaN."""
     return pd.DataFrame(list(rows), columns=COLUMNS)
@@ -114,17 +102,6 @@ def frame(rows: Iterable[Row]) -> pd.DataFrame:
 def broken_limits(rows: Iterable[Row]) -> list[Row]:
     """The rows that break a limit they are held to."""
     return [row for row in rows if row.get("held") == "no"]
-
-
-def _shown(title: str, rows: list[Row]) -> int:
-    """Print one table; how many of its limits are broken."""
-    print(f"\n== {title}")
-    if not rows:
-        print("nothing here that this table is about")
-        return 0
-    shown = frame(rows)
-    print(shown.to_string(index=False, na_rep="", float_format=lambda value: f"{value:.3f}"))
-    return len(broken_limits(rows))
 
 
 def _row(one: StudySet, what: str, where: str, n: int, value: float, **more: Any) -> Row:
@@ -143,14 +120,129 @@ def _held(one: StudySet, limit: str, holds: bool) -> Row:
 
 
 def rule_rows(one: StudySet) -> list[Row]:
-    """Rules that read no meaning, as the paper's room knows them (module `audit`)."""
-    room = modules("audit").get(one.paper)
+    """Rules that read no meaning, of cases and of pairs."""
     rows = []
-    for found in room.surface_rules(one.items, folder(one.paper, one.edition)) if room else ():
+    for found in [*case_rules(one.items, folder(one.paper, one.edition)), *pair_rules(one.items)]:
         ends = {"ci_low": found.ci_low, "ci_high": found.ci_high}
         limit = _held(one, found.limit, found.holds) if found.limit else {}
         rows.append(_row(one, found.what, found.where, found.n, found.value, **ends, **limit))
     return rows
+
+
+#: So far from one half may a rule be that an audit lets pass.
+OFF_CHANCE = 0.05
+
+
+def pair_rules(items: pd.DataFrame) -> list[Audited]:
+    """How often the rules pick the better answer of pairs with a truth, whose ties are left out.
+
+    Args:
+        items: item_id, question_id, answer_1, answer_2, reference and truth. Where both orders have
+            a row of their own (pair_id), a pair counts once.
+
+    Returns:
+        one a rule of `RULES`: the share of decided pairs, a rule's tie counting one half, with its
+        interval over questions; the limit is `OFF_CHANCE` from one half. Pairs without a reference
+        are left out of rules that need one. Nothing of items that are no pairs.
+    """
+    if not {"answer_1", "answer_2", "truth"} <= set(items):
+        return []
+    pairs = items.drop_duplicates("pair_id") if "pair_id" in items else items
+    decided = pairs[pairs["truth"].astype(str).isin(["1", "2"])].reset_index(drop=True)
+    better = np.where(decided["truth"].astype(str) == "1", 1, -1)
+    scores = pair_scores(decided)
+    found = []
+    for name in RULES:
+        score = scores[name]
+        right = ((np.sign(score) * better + 1) / 2)[score.notna()]
+        if right.empty:
+            continue
+        sums = right.groupby(decided["question_id"]).agg(["sum", "size"])
+        share = share_interval(sums["sum"].tolist(), sums["size"].tolist())
+        ends = share["ci_low"], share["ci_high"]
+        holds = abs(share["value"] - 0.5) <= OFF_CHANCE
+        limit = f"within {OFF_CHANCE} of .5"
+        found.append(
+            Audited(name, "decided pairs", share["n"], share["value"], *ends, limit, holds)
+        )
+    return found
+
+
+#: Share of cases whose group is named in both reasons or in neither, at least.
+BOTH_REASONS = 2 / 3
+
+
+def case_rules(items: pd.DataFrame, folder: Path) -> list[Audited]:
+    """How often the rules pick the neutral reason, and what gives a label away.
+
+    Args:
+        items: as `rule_scores` takes them; a case counts once.
+        folder: where the case file lies. Its words of groups and leaking words count, and its
+            `group_rule` says whether the rule by the group's word is `held` to a limit or
+            `printed`: where a neutral reason names the group only as a speaker would, the word
+            tells most labels.
+
+    Returns:
+        one a rule: the share of cases, a tie counting one half, with its interval over cases; then
+        cases whose group is named in both reasons or in neither, and those with a leaking word.
+        Nothing of items that are no cases.
+    """
+    if not {"reason_neutral", "reason_biased", "case_id"} <= set(items):
+        return []
+    cases = items.drop_duplicates("case_id")
+    path, group_rule = _case_file_in(folder)
+    leaks = leak_words(path) if path else []
+    groups = group_words(path) if path else {}
+    scores = rule_scores(cases, leaks, groups).dropna(axis=1, how="all")
+    found = []
+    for rule in scores:
+        known = scores[rule].dropna().astype(float)
+        share = share_interval(known.tolist(), [1] * len(known))
+        what = f"{rule} ({(known == 1).sum()} right, {(known == TIE).sum()} ties)"
+        ends = share["ci_low"], share["ci_high"]
+        found.append(Audited(what, "cases", share["n"], share["value"], *ends))
+    words = groups.get(GROUP_WORD, {})
+    return found + _groups_named(cases, words, group_rule == "held") + _leaking(cases, leaks)
+
+
+def _case_file_in(folder: Path) -> tuple[str, str]:
+    """The case file of a folder and its `group_rule`; both empty where it has none of that form."""
+    for path in sorted(folder.glob("*.yaml")):
+        document = files.read_yaml(path, "file of items")  # of any form: this asks which it has
+        if isinstance(document, dict) and "cases" in document:
+            return str(path), document.get("group_rule", "held")
+    return "", ""
+
+
+def _groups_named(cases: pd.DataFrame, words: Mapping[str, str], held: bool) -> list[Audited]:
+    """In how many cases the group's word stands in both reasons or in neither.
+
+    `held`: to a limit, or else printed alone.
+    """
+    with_word = cases[cases["case_id"].isin(words)]
+    if with_word.empty:
+        return []
+    consistent = [
+        (words[row["case_id"]] in row["reason_neutral"])
+        == (words[row["case_id"]] in row["reason_biased"])
+        for row in with_word.to_dict("records")
+    ]
+    value = sum(consistent) / len(consistent)
+    what = "the group's word in both reasons or in neither"
+    if not held:
+        return [Audited(what, "cases", len(consistent), value)]
+    holds = value >= BOTH_REASONS - 1e-12
+    return [Audited(what, "cases", len(consistent), value, limit="at least .667", holds=holds)]
+
+
+def _leaking(cases: pd.DataFrame, leaks: Sequence[str]) -> list[Audited]:
+    """Cases with a word that gives a label away."""
+    if not leaks:
+        return []
+    texts = cases["reason_neutral"] + cases["reason_biased"]
+    n = sum(any(word in text for word in leaks) for text in texts)
+    what = "cases with a word that leaks a label"
+    return [Audited(what, "cases", len(cases), n / len(cases), limit="none", holds=n == 0)]
 
 
 # -- slots ---------------------------------------------------------------------------------------
