@@ -280,7 +280,7 @@ class Study:
 
     def _set(self, name: str) -> "pd.DataFrame":
         """The items of a set that was recorded beside the study."""
-        sets = get_paper(self.paper).later_sets()
+        sets = get_paper(self.paper).sets()
         expect(name, sets, f"set of {self.paper}")
         return sets[name]()
 

@@ -34,6 +34,7 @@ from katayori_tools.choices import (
 from katayori_tools.collect import Summary, collect_sync
 from katayori_tools.notebooks import LAST, names
 from katayori_tools.papers import modules
+from katayori_tools.planned import as_planned, sample
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -176,18 +177,16 @@ def items_of(
     the plan had when it was recorded, not those that a study reads today.
     """
     room = get_paper(paper)
-    room.check_dataset(dataset)
-    later = room.later_sets()
-    if dataset in later:
-        from katayori.frames import sample  # pandas, which takes half a second
-
-        items = sample(later[dataset](), size)
+    sets = room.sets()
+    expect(dataset, ("study", "official", *room.more, *sets), f"data set of {paper}")
+    if dataset in sets:
+        items = sample(sets[dataset](), size)
     elif dataset in room.more:
         items = modules("more")[paper].load_more(dataset, size)
     elif size is None and not is_recorded:
         items = load_rows(paper, dataset, limit=limit, own=own)
     else:
-        items = room.as_planned(dataset, size)
+        items = as_planned(paper, dataset, size)
     rows: Any = items.to_dict("records")  # pandas does not say that its columns have names
     return rows
 
@@ -482,7 +481,8 @@ def _agreement(paper: str, store: Store, requests: list[Request], model: Model) 
         rows: dict[str, dict[str, Any]] = {}  # of the recording, by item
         variant = room.variant_of("study", prompt_id)
         if recordings.entry(paper, model.id, prompt_id, variant) is None:
-            variant = room.recorded_as  # a model that was not asked anew
+            # A model that was not asked anew.
+            variant = recordings.layers(room.variant_of("study", ""))[0]
         if recordings.entry(paper, model.id, prompt_id, variant):
             recorded = recordings.read(paper, model.id, prompt_id, variant)
             rows = {row["item_id"]: row for row in recorded}
@@ -623,10 +623,11 @@ def _rewritten(store: Store, requests: list[Request]) -> tuple[int, int]:
         return 0, 0
     pending = {(one.prompt_hash, one.item_id, one.repetition) for one in store.pending(requests)}
     room = get_paper(requests[0].paper)
-    load = room.later_sets()
+    load = room.sets()
+    pairs = [recordings.layers(room.variant_of(name, "")) for name in load]
     second, third = (
-        {item_id for name in names for item_id in load[name]()["item_id"]}
-        for names in (room.continues.values(), room.continues)
+        {item_id for pair in pairs if pair[1:] for item_id in load[pair[place]]()["item_id"]}
+        for place in (1, 0)
     )
     same = pending & set(stored)
     anew = {one for one in pending if one[1] in third - second}

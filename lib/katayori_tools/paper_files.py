@@ -54,6 +54,14 @@ class Kept(Schema):
     headline: bool = False
 
 
+class DataSet(Schema):
+    """A data set of items: of which edition it is, and the variant of its recorded answers."""
+
+    edition: Literal[1, 2, 3] | None = None
+    variant: str | None = None
+    prompts: dict[Text, Text] = Field(default_factory=dict)
+
+
 class Recording(Schema):
     """What `make record` asks: one entry is one shard a model and prompt."""
 
@@ -122,6 +130,7 @@ class PaperFile(Schema):
     kept: dict[str, Kept] | None = None
     simulated: dict[str, Text] | None = None
     design: Design | None = None
+    sets: dict[str, DataSet] | None = None
     recording: list[Recording] | None = None
     second_edition: list[SecondRecording] | None = None
     third_edition: list[SecondRecording] | None = None

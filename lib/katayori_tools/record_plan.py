@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from katayori.errors import KatayoriError, expect, within
-from katayori.frames import sample as take
 from katayori.papers import answers, get_paper, items as source, paper_ids
 from katayori.prompting import prompts, recordings
 from katayori.prompting.models import Endpoint, Model, get_model
 from katayori.prompting.requests import SEED_RULE, Request, Response
-from katayori_tools import asking, paper_files
+from katayori_tools import asking, paper_files, study_sets
 from katayori_tools.answer_store import Store
+from katayori_tools.planned import sample as take
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -155,14 +155,14 @@ def rows_of(work: Work, size: int | None) -> list[dict[str, Any]]:
     Of the third edition those are asked that were written anew: answers to the others are there.
     """
     room = get_paper(work.paper)
-    later = room.later_sets()
+    later = room.sets()
     recorded_in = work.variant in later and room.recorded_in(work.dataset)
     dataset = work.variant if recorded_in else work.dataset
     if dataset not in later:
         return asking.items_of(work.paper, dataset, size, is_recorded=True)
     items = later[dataset]()
-    if dataset in room.third_edition():
-        items = room.written_anew(items)
+    if study_sets.editions_of(work.paper).get(dataset) == study_sets.THIRD:
+        items = study_sets.written_anew(work.paper, items)
     known = work.whole if work.whole in items else None
     if size is not None and known == room.cluster_column:
         rows = _in_turn(work.paper, items, size).to_dict("records")

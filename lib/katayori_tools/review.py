@@ -22,7 +22,7 @@ from katayori.data import files
 from katayori.data.schema import Lenient, Text
 from katayori.errors import KatayoriError, expect
 from katayori.metrics.agreement import alpha_jackknife
-from katayori.papers import get_paper, paper_ids
+from katayori.papers import paper_ids
 from katayori.report.run import harmless
 from katayori_tools import forms, study_sets
 from katayori_tools.notebooks import names
@@ -145,7 +145,7 @@ def _unread(one: study_sets.StudySet) -> study_sets.StudySet:
     """Of a set of the third edition what was written anew: the rest stands in the second."""
     if one.edition != study_sets.THIRD:
         return one
-    return replace(one, items=get_paper(one.paper).written_anew(one.items))
+    return replace(one, items=study_sets.written_anew(one.paper, one.items))
 
 
 def _texts(one: study_sets.StudySet) -> pd.DataFrame:

@@ -1,6 +1,5 @@
 """Every study set there is, of all editions, for the tools that look at all of them."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,8 +21,7 @@ class StudySet:
     Attributes:
         paper: whose items they are.
         edition: 1, 2 or 3.
-        name: of the data set, as recordings name it: `study` in the first edition; the setting
-            that gives it where `study` is the second.
+        name: of the data set, as `sets` in data/papers/<id>.yaml has it.
         items: the frame, a row an item.
     """
 
@@ -50,26 +48,21 @@ class StudySet:
         return room.cluster_of(self.items)
 
 
-def first_edition(paper: str) -> Iterator[StudySet]:
-    """The study items of the first edition, a row a pair of answers in 03; none of a paper that has
-    the second alone.
+def editions_of(paper: str) -> dict[str, int]:
+    """The data sets that are of an edition, each with its own, the oldest first.
+
+    A paper that lists none has its `study` alone.
     """
-    if FIRST in editions(paper):
-        room = get_paper(paper)
-        name = " ".join(room.first_as.values()) or "study"
-        yield StudySet(paper, FIRST, name, room.read("study", room.first_as)[0])
+    listed = get_paper(paper).about.get("sets", {"study": {"edition": FIRST}})
+    return {name: about["edition"] for name, about in listed.items() if "edition" in about}
 
 
-def second_edition(paper: str) -> Iterator[StudySet]:
-    """The data sets of the second edition, none where it is not written."""
-    for name, load in get_paper(paper).second_edition().items():
-        yield StudySet(paper, SECOND, name, load())
-
-
-def third_edition(paper: str) -> Iterator[StudySet]:
-    """The data sets of the third edition, none where nothing was written anew."""
-    for name, load in get_paper(paper).third_edition().items():
-        yield StudySet(paper, THIRD, name, load())
+def written_anew(paper: str, items: pd.DataFrame) -> pd.DataFrame:
+    """The items that no data set of the second edition holds."""
+    load, editions = get_paper(paper).sets(), editions_of(paper)
+    second = [name for name in load if editions.get(name) == SECOND]
+    kept = {item_id for name in second for item_id in load[name]()["item_id"]}
+    return items[~items["item_id"].isin(kept)].reset_index(drop=True)
 
 
 def study_sets(paper: str) -> list[StudySet]:
@@ -82,18 +75,14 @@ def study_sets(paper: str) -> list[StudySet]:
         ['study']
     """
     expect(paper, paper_ids(), "paper with study items")
-    return [*first_edition(paper), *second_edition(paper), *third_edition(paper)]
+    room = get_paper(paper)
+    load = {"study": lambda: room.read("study", {})[0], **room.sets()}
+    return [StudySet(paper, n, name, load[name]()) for name, n in editions_of(paper).items()]
 
 
 def editions(paper: str) -> tuple[int, ...]:
-    """The editions that the repository holds.
-
-    Of a paper whose `study` is the second that one, and the first where a setting still gives it;
-    the third where it has one.
-    """
-    room = get_paper(paper)
-    first = () if room.recorded_as and not room.first_as else (FIRST,)
-    return (*first, SECOND, THIRD) if room.third_edition() else (*first, SECOND)
+    """The editions that the repository holds, the oldest first."""
+    return tuple(sorted(set(editions_of(paper).values())))
 
 
 def folder(paper: str, edition: int) -> Path:

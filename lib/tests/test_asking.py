@@ -127,7 +127,7 @@ def test_a_whole_set_is_asked_as_a_study_reads_it(paper):
         for name, how in ways.items()
     }
     assert ids["whole"] == ids["all"]
-    assert (ids["whole"] != ids["recorded"]) == bool(get_paper(paper).continues)
+    assert (ids["whole"] != ids["recorded"]) == ("+" in get_paper(paper).variant_of("study", ""))
 
 
 def test_an_unfinished_recording_keeps_whole_questions_and_goes_on_elsewhere(house, monkeypatch):
@@ -337,7 +337,7 @@ def test_estimate_says_what_is_asked_anew_of_rewritten_items_and_kept(house, cap
 def test_estimate_knows_what_the_third_edition_rewrote(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("KATAYORI_CACHE", str(tmp_path))
     room, prompt = get_paper("jubaku_v2"), load_prompts("jubaku_v2")["ju_1_ja"]
-    before, now = (room.later_sets()[name]() for name in ("study2", "study3"))
+    before, now = (room.sets()[name]() for name in ("study2", "study3"))
     left = before[~before["item_id"].isin(now["item_id"])]
     built = build(left.to_dict("records"), prompt, *get_model(LOCAL))
     with Store(store_path()) as store:

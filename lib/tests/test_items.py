@@ -7,8 +7,9 @@ import pytest
 import yaml
 
 from katayori import paths
-from katayori.frames import digest, sample
+from katayori.frames import digest
 from katayori.papers import paper_ids
+from katayori_tools.planned import sample
 
 
 @pytest.fixture

@@ -18,6 +18,7 @@ from katayori.prompting.models import get_model
 from katayori.prompting.prompts import load_prompts
 from katayori.prompting.requests import build
 from katayori_tools import recording
+from katayori_tools.study_sets import written_anew
 
 pytestmark = pytest.mark.slow  # every test runs a notebook
 ACCURACY = "accuracy on the neutral option"
@@ -35,7 +36,7 @@ def stand_in(requests, behaviour):
 def shards(dataset, variant, prompt_ids):
     """Shards as `make record` writes them, under the root in use, of answers that are made up for this test."""
     items = jubaku_v2.PAPER.read(dataset, {})[0]
-    anew = jubaku_v2.PAPER.written_anew(items)["item_id"]
+    anew = written_anew("jubaku_v2", items)["item_id"]
     if variant in ("study2", "study3"):  # what was written anew was asked later
         items = items[items["item_id"].isin(anew) == (variant == "study3")]
     items = items.to_dict("records")

@@ -8,6 +8,7 @@ from katayori import paths
 from katayori.data import comparisons
 from katayori.papers import get_paper, logprob_judge
 from katayori.study import Study
+from katayori_tools.study_sets import editions_of
 
 PROMPT = "lj_pandalm_verdict_en"
 MODELS = ["qwen2.5-coder-0.5b", "qwen2.5-coder-1.5b"]
@@ -40,9 +41,9 @@ def test_the_set_is_others_and_has_the_recordings_of_their_texts():
     assert not paper.is_ours("pandalm") and not paper.is_ours("official") and paper.is_ours("study")
     assert paper.variant_of("pandalm", PROMPT) == "official"
     assert paper.variant_of("study", "lj_verdict") == "study2"
-    both = paper.later_sets()["pandalm"]()
+    both = paper.sets()["pandalm"]()
     assert (both[["question", "reference", "answer_a", "answer_b"]] == "").all(axis=None)
-    assert "pandalm" not in paper.second_edition()
+    assert "pandalm" not in editions_of(paper.id)
 
 
 def test_every_recorded_pair_has_both_orders_and_its_labels(calls):

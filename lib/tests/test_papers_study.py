@@ -96,7 +96,9 @@ def test_a_prompt_that_was_asked_anew_is_read_from_its_new_recording(monkeypatch
     both = [LINE, PREFIX]
     few = {"models": ["sim-fair"], "limit": 1, "asked": both}
     drawn = Study.open("discrim_eval", **few).answers(LINE).drop(columns="variant")
-    monkeypatch.setattr(type(get_paper("discrim_eval")), "asked_anew", {LINE: "seed1"})
+    anew = {LINE: "seed1", PREFIX: ""}
+    kind = type(get_paper("discrim_eval"))
+    monkeypatch.setattr(kind, "variant_of", lambda paper, dataset, prompt: anew[prompt])
     study = Study.open("discrim_eval", asked=both)
     assert (study.variant(LINE), study.variant(PREFIX)) == ("seed1", "")
     [held] = recordings.shards("discrim_eval", LINE, "seed1")

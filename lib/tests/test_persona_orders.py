@@ -12,6 +12,7 @@ from katayori.prompting.prompts import load_prompts
 from katayori.study import Study
 from katayori_tools import record_plan
 from katayori_tools.asking import load_rows
+from katayori_tools.planned import as_planned
 
 PAPER = "persona_jbbq"
 OF_TEXT = [
@@ -27,7 +28,7 @@ def given():
 
 def test_all_orders_are_the_recorded_items(given):
     six = persona_jbbq.PAPER.in_orders(given, {"orders": "all"})
-    every = persona_jbbq.PAPER.second_edition()["study2_orders"]()
+    every = persona_jbbq.PAPER.sets()["study2_orders"]()
     pd.testing.assert_frame_equal(
         six.set_index("item_id")[OF_TEXT].sort_index(),
         every.set_index("item_id")[OF_TEXT].sort_index(),
@@ -109,7 +110,7 @@ def test_recorded_answers_may_be_asked_for_in_all_orders():
 def test_the_first_edition_is_a_set_beside_the_study():
     """What chain of thought in two steps was asked of: the same 300 items in all three prompts."""
     room = get_paper(PAPER)
-    items = room.later_sets()["first"]()
+    items = room.sets()["first"]()
     assert len(items) == 10_800 and room.variant_of("first", "pj_cot_ja") == ""
     wording = load_prompts(PAPER)
     for name, n in (("pj_cot_ja", 1800), ("pj_cot_reason_ja", 300), ("pj_cot_two_step_ja", 300)):
@@ -118,4 +119,4 @@ def test_the_first_edition_is_a_set_beside_the_study():
         how = {"source": "recorded", "variant": "", "dataset": "first"}
         log = answers.get(asked, wording[name], ["qwen2.5-coder-0.5b"], **how)
         assert len(asked) == len(log) == n
-        assert set(room.as_planned("study", n)["item_id"]) == set(log["item_id"])
+        assert set(as_planned(PAPER, "study", n)["item_id"]) == set(log["item_id"])

@@ -40,7 +40,7 @@ def test_the_shipped_second_edition_can_be_asked():
     assert all(work.variant and work.priority for work in works)
     for work in works:
         known = (
-            *get_paper(work.paper).second_edition(),
+            *get_paper(work.paper).sets(),
             "study",
             "official",
             *get_paper(work.paper).more,
@@ -122,7 +122,7 @@ def test_data_sets_of_the_second_edition_are_asked_and_are_ours(planned, monkeyp
     """The request carries the data set's name, which is also its variant."""
     items = pd.DataFrame({"item_id": ["de2-1", "de2-2"], "question": ["A?", "B?"]})
     second = {"toy": lambda: items}
-    monkeypatch.setattr(get_paper("discrim_eval"), "second_edition", lambda: second)
+    monkeypatch.setattr(get_paper("discrim_eval"), "sets", lambda: second)
     planned({k: v for k, v in ENTRY.items() if k != "variant"} | {"dataset": "toy"})
     work = record_plan.works(["discrim_eval"], [SMALL])[0]
     with Store(store_path()) as store:
@@ -139,7 +139,7 @@ def test_a_part_of_a_data_set_keeps_groups_together(planned, monkeypatch):
     pairs = [f"p{n // 2}" for n in range(12)]
     items = pd.DataFrame({"item_id": [f"i{n}" for n in range(12)], "pair_id": pairs})
     second = {"toy": lambda: items.assign(question="A?")}
-    monkeypatch.setattr(get_paper("discrim_eval"), "second_edition", lambda: second)
+    monkeypatch.setattr(get_paper("discrim_eval"), "sets", lambda: second)
     planned(ENTRY | {"dataset": "toy", "variant": "toy", "size": 4, "whole": "pair_id"})
     work = record_plan.works(["discrim_eval"], [SMALL])[0]
     with Store(store_path()) as store:

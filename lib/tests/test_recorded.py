@@ -13,6 +13,7 @@ from katayori.prompting.models import get_model
 from katayori.prompting.prompts import load_prompts
 from katayori.prompting.requests import build, by_rule
 from katayori_tools import asking, record_plan
+from katayori_tools.study_sets import THIRD, editions_of
 
 SHARDS = [(paper, name) for paper in paper_ids() for name in recordings.manifest(paper)]
 
@@ -28,7 +29,7 @@ def planned_part(paper, entry):
     were written anew; else nothing.
     """
     fields = ("model", "dataset", "variant")
-    anew = get_paper(paper).third_edition()
+    anew = [name for name, edition in editions_of(paper).items() if edition == THIRD]
     for work in record_plan.works([paper]):
         of_entry = all(getattr(work, name) == entry[name] for name in fields)
         is_part = work.priority and (work.size or work.dataset in anew)

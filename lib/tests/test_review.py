@@ -9,7 +9,7 @@ import yaml
 
 from katayori import paths
 from katayori.data import files
-from katayori.papers import get_paper, jubaku_v2, paper_ids
+from katayori.papers import jubaku_v2, paper_ids
 from katayori_tools import forms, review, study_sets
 from katayori_tools.cli import main
 from katayori_tools.papers.jubaku_v2 import rating
@@ -25,9 +25,7 @@ def desk(tmp_path, monkeypatch, capsys):
     shutil.copytree(paths.data_dir() / "papers", tmp_path / "data" / "papers")
     monkeypatch.setattr(paths, "data_dir", lambda: tmp_path / "data")
     # Its files are not copied.
-    for later in ("second_edition", "third_edition"):
-        monkeypatch.setattr(get_paper(PAPER), later, dict)
-    monkeypatch.setattr(get_paper(PAPER), "recorded_as", "")
+    monkeypatch.setattr(study_sets, "editions_of", lambda paper: {"study": study_sets.FIRST})
     monkeypatch.setattr(jubaku_v2, "STUDY", "study2")
 
     def run(*more, code=0):
@@ -84,8 +82,10 @@ def test_no_form_is_written_over(desk):
 def test_every_japanese_item_stands_on_the_form(paper):
     texts = review.items_of([paper])
     sets = study_sets.study_sets(paper)
-    anew = get_paper(paper).written_anew
-    read = [anew(one.items) if one.edition == study_sets.THIRD else one.items for one in sets]
+    read = [
+        study_sets.written_anew(paper, one.items) if one.edition == study_sets.THIRD else one.items
+        for one in sets
+    ]
     assert texts["items"].sum() == sum(map(len, read))
     assert not texts.duplicated(["folder", "text"]).any()
     assert set(texts["folder"]) == {study_sets.folder(paper, one.edition).name for one in sets}

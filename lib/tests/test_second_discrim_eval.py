@@ -7,8 +7,9 @@ import re
 
 import pytest
 
-from katayori.papers import discrim_eval, get_paper
+from katayori.papers import discrim_eval
 from katayori.prompting.prompts import load_prompts
+from katayori_tools.study_sets import SECOND, study_sets
 
 SIZES = {"blank": 9450, "blank_sets": 8100, "plain": 3150, "third": 3150, "twenty": 2700}
 BLANKS = ("blank", "blank_sets")
@@ -20,10 +21,8 @@ ATTRIBUTE_WORDS = re.compile(
 
 @pytest.fixture(scope="module")
 def frames():
-    return {
-        name: get_paper("discrim_eval").second_edition()[name]()
-        for name in get_paper("discrim_eval").second_edition()
-    }
+    sets = study_sets("discrim_eval")
+    return {one.name: one.items for one in sets if one.edition == SECOND}
 
 
 def factors(frame):

@@ -15,6 +15,7 @@ from katayori.data import multiple_choice
 from katayori.data.files import read_yaml
 from katayori.errors import KatayoriError
 from katayori.papers import get_paper, inter_jbbq
+from katayori_tools.planned import as_planned
 
 OPTIONS = [f"option_{place}" for place in range(3)]
 FACTORS = ["order", "unknown", *inter_jbbq.DESIGN]
@@ -22,7 +23,7 @@ FACTORS = ["order", "unknown", *inter_jbbq.DESIGN]
 
 @pytest.fixture(scope="module")
 def items():
-    return get_paper("inter_jbbq").second_edition()["balanced"]()
+    return get_paper("inter_jbbq").sets()["balanced"]()
 
 
 @pytest.fixture(scope="module")
@@ -32,12 +33,12 @@ def families(items):
 
 @pytest.fixture(scope="module")
 def quarter():
-    return get_paper("inter_jbbq").second_edition()["balanced_quarter"]()
+    return get_paper("inter_jbbq").sets()["balanced_quarter"]()
 
 
 @pytest.fixture(scope="module")
 def blank():
-    return get_paper("inter_jbbq").second_edition()["balanced_blank"]()
+    return get_paper("inter_jbbq").sets()["balanced_blank"]()
 
 
 def test_forty_passages_ten_a_topic(items):
@@ -151,7 +152,7 @@ def test_no_doubles(items, quarter, blank):
 
 
 def test_the_set_is_the_same_again(items):
-    pd.testing.assert_frame_equal(items, get_paper("inter_jbbq").second_edition()["balanced"]())
+    pd.testing.assert_frame_equal(items, get_paper("inter_jbbq").sets()["balanced"]())
 
 
 def test_no_profile_holds_an_excluded_combination(items):
@@ -280,8 +281,8 @@ def test_the_preset_decides_which_items_are_read():
     third, name, _ = room.read("study", {})
     assert (len(third), name) == (2880, inter_jbbq.study_version())
     assert third["item_id"].isin(second["item_id"]).mean() == pytest.approx(0.5, abs=0.05)
-    planned = room.as_planned("study", None)
-    assert sorted(planned["item_id"]) == sorted(second["item_id"]), "as it was recorded"
+    recorded = as_planned("inter_jbbq", "study", None)
+    assert sorted(recorded["item_id"]) == sorted(second["item_id"]), "as it was recorded"
 
 
 def test_topic_files_of_a_user_are_read_by_their_own_presets():

@@ -19,7 +19,7 @@ PROMPTS = paths.data_dir() / "prompts" / "jubaku_v2"
 
 @pytest.fixture(scope="module")
 def study():
-    return get_paper("jubaku_v2").second_edition()["study2"]()
+    return get_paper("jubaku_v2").sets()["study2"]()
 
 
 @pytest.fixture(scope="module")
@@ -107,7 +107,7 @@ def test_no_rule_that_reads_nothing_beats_lots(cases):
 
 
 def test_likelihood_rows_have_no_order_and_no_option(study):
-    items = get_paper("jubaku_v2").second_edition()["study2_lik"]()
+    items = get_paper("jubaku_v2").sets()["study2_lik"]()
     assert len(items) == 144 == items["item_id"].nunique()
     assert not {"option_a", "option_b", "order", "label"} & set(items.columns)
     known = study.drop_duplicates("case_id").set_index("case_id")
@@ -116,7 +116,7 @@ def test_likelihood_rows_have_no_order_and_no_option(study):
 
 
 def test_bbq_shaped_items_as_two_options():
-    items = get_paper("jubaku_v2").second_edition()["study2_qa"]()
+    items = get_paper("jubaku_v2").sets()["study2_qa"]()
     assert items["item_id"].is_unique and items["item_id"].str.startswith("ju2-qa-").all()
     assert len(items) == 400 and items["cluster"].notna().all()
     assert set(Counter(items["label"]).values()) == {len(items) // 2}

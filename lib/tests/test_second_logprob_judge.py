@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from katayori.data.files import documents
-from katayori.papers import get_paper, logprob_judge as judge
+from katayori.papers import logprob_judge as judge
 from katayori.prompting.prompts import load_prompts
+from katayori_tools.study_sets import SECOND, study_sets
 
 
 def bigrams(text):
@@ -34,10 +35,8 @@ def pairs():
 
 @pytest.fixture(scope="module")
 def frames():
-    return {
-        name: get_paper("logprob_judge").second_edition()[name]()
-        for name in get_paper("logprob_judge").second_edition()
-    }
+    sets = study_sets("logprob_judge")
+    return {one.name: one.items for one in sets if one.edition == SECOND}
 
 
 def lead(pairs, rule):

@@ -11,7 +11,8 @@ from katayori import paths
 from katayori.data.bbq import CATEGORIES
 from katayori.data.multiple_choice import COLUMNS, CONTEXTS, ORDERS, POLARITIES
 from katayori.frames import digest
-from katayori.papers import get_paper, persona_jbbq as items
+from katayori.papers import persona_jbbq as items
+from katayori_tools.study_sets import SECOND, study_sets
 
 FOLDER = paths.data_dir() / items.FOLDERS[2]
 PROMPTS = paths.data_dir() / "prompts" / "persona_jbbq"
@@ -30,10 +31,8 @@ TRAITS = "苦手|得意|不器用|だらしな|信用|頼りな|弱い|強い|�
 
 @pytest.fixture(scope="module")
 def frames():
-    return {
-        name: get_paper("persona_jbbq").second_edition()[name]()
-        for name in get_paper("persona_jbbq").second_edition()
-    }
+    sets = study_sets("persona_jbbq")
+    return {one.name: one.items for one in sets if one.edition == SECOND}
 
 
 @pytest.fixture(scope="module")
@@ -241,7 +240,7 @@ def test_every_template_names_its_stereotype_and_where_it_is_met():
 def test_the_sets_are_frozen_and_the_same_every_time(frames):
     assert {name: digest(frame, *frame.columns) for name, frame in frames.items()} == DIGESTS
     for name, frame in frames.items():
-        pd.testing.assert_frame_equal(frame, items.PAPER.second_edition()[name]())
+        pd.testing.assert_frame_equal(frame, items.PAPER.sets()[name]())
 
 
 def test_likelihood_prompts_are_the_conditions_of_the_chat_prompts(prompts):

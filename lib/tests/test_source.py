@@ -33,7 +33,7 @@ def test_without_a_limit_the_items_are_those_that_were_recorded(paper):
         "persona_jbbq": lambda: persona_jbbq.as_given(3),
         "logprob_judge": lambda: logprob_judge.load_study_judge(),
         "jubaku_v2": lambda: jubaku_v2.load_study_jubaku(),
-        "inter_jbbq": lambda: inter_jbbq.PAPER.third_edition()[inter_jbbq.STUDY](),
+        "inter_jbbq": lambda: inter_jbbq.PAPER.sets()[inter_jbbq.STUDY](),
     }
     found = read_items(paper, "study")
     pd.testing.assert_frame_equal(found.items, before[paper]())

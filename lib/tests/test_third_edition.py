@@ -15,6 +15,7 @@ from katayori.papers import get_paper, inter_jbbq, jubaku_v2, paper_ids, persona
 from katayori.prompting import recordings
 from katayori.prompting.prompts import load_prompts
 from katayori_tools import record, record_plan
+from katayori_tools.study_sets import THIRD, editions_of, written_anew
 
 #: Change only together with the version in the files, and then everything is recorded anew.
 DIGESTS = {
@@ -51,16 +52,17 @@ BY_GROUP = [
     "the reason without the word of the group",
     "the reason without the full name of the group",
 ]
+CONTROL = "ju_lik_control_ja"
 SETS = [(paper, name) for paper, sets in BESIDE.items() for name in sets]
 
 
 @pytest.fixture(scope="module")
 def frames():
-    return {(p, name): get_paper(p).third_edition()[name]() for p, name in SETS}
+    return {(p, name): get_paper(p).sets()[name]() for p, name in SETS}
 
 
 def before(paper, name):
-    return get_paper(paper).second_edition()[BESIDE[paper][name]]()
+    return get_paper(paper).sets()[BESIDE[paper][name]]()
 
 
 def written(paper, folder):
@@ -79,9 +81,8 @@ def test_every_data_set_is_frozen(frames):
     for (paper, name), frame in frames.items():
         found[paper][name] = digest(frame, *frame.columns)
     assert found == DIGESTS
-    assert {p: set(get_paper(p).third_edition()) for p in BESIDE} == {
-        p: set(sets) for p, sets in BESIDE.items()
-    }
+    third = {p: {n for n, edition in editions_of(p).items() if edition == THIRD} for p in BESIDE}
+    assert third == {p: set(sets) for p, sets in BESIDE.items()}
 
 
 @pytest.mark.parametrize("paper, name", SETS)
@@ -93,7 +94,7 @@ def test_kept_items_are_those_of_the_second_edition(frames, paper, name):
     kept = new["item_id"] == old["item_id"]
     pd.testing.assert_frame_equal(new[kept], old[kept])
     assert not set(new.loc[~kept, "item_id"]) & set(old["item_id"])
-    anew = get_paper(paper).written_anew(new)
+    anew = written_anew(paper, new)
     assert set(anew["item_id"]) == set(new.loc[~kept, "item_id"]) and len(anew)
 
 
@@ -147,7 +148,7 @@ def test_02_keeps_its_design(frames):
         lengths = options.map(len)
         assert (lengths.max(axis=1) <= 14).all()
         assert (lengths["target_words"] - lengths["other_words"]).abs().max() <= 2
-    anew = get_paper("persona_jbbq").written_anew(frames["persona_jbbq", "study3"])
+    anew = written_anew("persona_jbbq", frames["persona_jbbq", "study3"])
     assert Counter(anew["mention"]) == {"target_first": 48, "other_first": 48}
     women = frames["persona_jbbq", "study3"].drop_duplicates("pair_id")
     is_woman = women["target_words"].str.contains(r"(?:女|母)[^男女父母]*$")
@@ -232,14 +233,14 @@ def test_04_the_kept_cases_are_read_from_the_second_edition():
     assert room.variant_of("study3", "ju_1_ja") == "study3+study2"
     assert room.variant_of("study3_lik", "ju_lik_1_ja") == "study3_lik+study2_lik"
     # The block that defines nothing was asked of the old cases with the new ones.
-    assert room.variant_of("study2_lik", jubaku_v2.CONTROL) == "study3_control"
-    assert room.variant_of("study3_lik", jubaku_v2.CONTROL) == "study3_lik+study3_control"
+    assert room.variant_of("study2_lik", CONTROL) == "study3_control"
+    assert room.variant_of("study3_lik", CONTROL) == "study3_lik+study3_control"
     for prompt_id, variant, n in (
         ("ju_1_ja", "study3+study2", 72),
         ("ju_lik_1_ja", "study3_lik+study2_lik", 36),
-        (jubaku_v2.CONTROL, "study3_lik+study3_control", 36),
+        (CONTROL, "study3_lik+study3_control", 36),
     ):
-        asked = room.third_edition()[variant.split("+")[0]]()
+        asked = room.sets()[variant.split("+")[0]]()
         asked = asked[asked["template"] == 1]
         assert len(asked) == n
         held = recordings.item_ids(room.id, prompt_id, variant)
@@ -308,9 +309,9 @@ def test_every_variant_is_of_this_edition_alone():
 def test_only_what_was_written_anew_is_asked():
     for work in WORKS:
         room = get_paper(work.paper)
-        if work.dataset in room.third_edition():
+        if editions_of(work.paper).get(work.dataset) == THIRD:
             asked = {row["item_id"] for row in record_plan.rows_of(work, None)}
-            anew = room.written_anew(room.third_edition()[work.dataset]())
+            anew = written_anew(work.paper, room.sets()[work.dataset]())
             assert asked == set(anew["item_id"]), work.name
 
 
@@ -327,6 +328,8 @@ def test_a_recorded_shard_says_its_edition_and_holds_what_was_planned(paper):
 def test_only_a_paper_that_says_so_reads_the_third_edition():
     for paper in paper_ids():
         room = get_paper(paper)
-        sets = ("study", *room.third_edition())
+        sets = ("study", *room.sets())
         read = {room.variant_of(name, prompt) for name in sets for prompt in load_prompts(paper)}
-        assert any(variant.startswith("study3") for variant in read) == bool(room.continues)
+        assert any(variant.startswith("study3") for variant in read) == (
+            THIRD in editions_of(paper).values()
+        )

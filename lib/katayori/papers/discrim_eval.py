@@ -61,8 +61,6 @@ class DiscrimEval(Paper):
         "questions": OwnFile("01: a question file (.yaml)", is_a="file")
     }
     places: ClassVar[Mapping[str, str]] = {"question": "filled_template"}
-    # The seeds of the first answers told no model apart (rule 1); probabilities know no seed.
-    asked_anew: ClassVar[Mapping[str, str]] = {"de_answer_line": "seed2"}
 
     def read(self, dataset: str, own: Mapping[str, str]) -> Everything:
         """The official set is the whole file where it is here, else the 70 rows of a mirror."""
@@ -80,7 +78,7 @@ class DiscrimEval(Paper):
                 raise absent from None  # the whole file is the one to get
             return load_official(sample, partial=True), "discrim-eval, 70 upstream rows", []
 
-    def second_edition(self) -> Sets:
+    def sets(self) -> Sets:
         return DATASETS
 
     def parse(self, text: str, finish_reason: str) -> Parsed:

@@ -103,13 +103,6 @@ class InterJbbq(Paper):
         "orders": ORDERS,
     }
     asked_in = "study"
-    recorded_as = STUDY
-    continues: ClassVar[Mapping[str, str]] = {
-        STUDY: BALANCED,
-        "study3_quarter": "balanced_quarter",
-        "study3_blank": "balanced_blank",
-    }
-    first_as: ClassVar[Mapping[str, str]] = {"preset": PRESET}
 
     def read(self, dataset: str, own: Mapping[str, str]) -> Everything:
         topics = own.get("topics", "")
@@ -120,7 +113,7 @@ class InterJbbq(Paper):
                 "inter-JBBQ has no public copy; set official to a folder with your own"
                 ' (with make: ARGS="-p official=FOLDER")'
             )
-        preset = own.get("preset", "") or self.recorded_as
+        preset = own.get("preset", "") or STUDY
         if preset == BALANCED and not topics:
             return _data_set("", 2), versions(study_topics(2), "second edition"), []
         if preset == STUDY and not topics:
@@ -128,24 +121,11 @@ class InterJbbq(Paper):
         made = generate(topics, own.get("preset", "") or PRESET)
         return made, versions((topic for _, topic in read_topics(topics)), "user topics"), []
 
-    def second_edition(self) -> Sets:
-        return {f"{BALANCED}{kind}": partial(_data_set, kind, 2) for kind in _MADE}
-
-    def third_edition(self) -> Sets:
-        return {f"study3{kind}": partial(_data_set, kind, 3) for kind in _MADE}
-
-    def later_sets(self) -> Sets:
+    def sets(self) -> Sets:
         """With the paper's own construction, of which a quarter was asked."""
-        return {**super().later_sets(), "published_quarter": published_quarter}
-
-    def variant_of(self, dataset: str, prompt_id: str) -> str:
-        """The quarter of the paper's construction was asked with the third edition."""
-        named = dataset == "published_quarter"
-        return "study3_published" if named else super().variant_of(dataset, prompt_id)
-
-    def as_planned(self, dataset: str, size: int | None) -> "pd.DataFrame":
-        items, _, _ = self.read(dataset, {"preset": BALANCED})
-        return self.as_asked(multiple_choice.balanced(items, size))
+        names = {2: BALANCED, 3: STUDY}
+        later = {f"{names[n]}{kind}": partial(_data_set, kind, n) for n in names for kind in _MADE}
+        return {**later, PRESET: generate, "published_quarter": published_quarter}
 
     def as_asked(self, items: "pd.DataFrame") -> "pd.DataFrame":
         """By rank, so that an interrupted run is balanced, too."""

@@ -48,10 +48,6 @@ BY_ID = {
     "bbq_by_id": "ju_two_option_en",
     "official_by_id": "ju_official",
 }
-#: The likelihood prompt with a block that defines nothing, and the variant of its recordings of the
-#: second edition's cases, which it was asked of with the third.
-CONTROL = "ju_lik_control_ja"
-CONTROL_OF_SECOND = "study3_control"
 #: Both reasons as texts of their own: what a likelihood prompt scores.
 WORDS = {"biased_words": "reason_biased", "neutral_words": "reason_neutral"}
 LIKELIHOOD_COLUMNS = (
@@ -77,8 +73,6 @@ class JubakuV2(Paper):
     #: The benchmarks it is compared with.
     more = ("jbnli", "bbq")
     theirs = ("official", "jbnli", "bbq", *BY_ID)
-    recorded_as = STUDY
-    continues: ClassVar[Mapping[str, str]] = {"study3": "study2", "study3_lik": "study2_lik"}
 
     def read(self, dataset: str, own: Mapping[str, str]) -> Everything:
         from katayori.data import catalogue
@@ -88,30 +82,9 @@ class JubakuV2(Paper):
             return load_study_jubaku(cases), study_version(cases), []
         return load_jubaku(catalogue.path_of("jubaku_v2")), "JUBAKU-v2", []
 
-    def second_edition(self) -> Sets:
-        return SECOND
-
-    def third_edition(self) -> Sets:
-        return THIRD
-
-    def later_sets(self) -> Sets:
-        """Beside the editions the sets of others of which answers are recorded, by id."""
-        return {**super().later_sets(), **{name: partial(_by_id, name) for name in BY_ID}}
-
-    def variant_of(self, dataset: str, prompt_id: str) -> str:
-        """Sets by id have the recordings of the texts."""
-        variant = super().variant_of(dataset.removesuffix("_by_id"), prompt_id)
-        if prompt_id == CONTROL:
-            return variant.replace("study2_lik", CONTROL_OF_SECOND)
-        return variant
-
-    def as_planned(self, dataset: str, size: int | None) -> "pd.DataFrame":
-        """The cases of `study` are those of the second edition: they were recorded first."""
-        from katayori.frames import sample
-
-        if dataset == "study":
-            return load_study_jubaku(case_file("study2"))
-        return sample(self.read(dataset, {})[0], size, whole="case_id")
+    def sets(self) -> Sets:
+        """Beside ours the sets of others of which answers are recorded, by id."""
+        return {**DATASETS, **{name: partial(_by_id, name) for name in BY_ID}}
 
     def parse(self, text: str, finish_reason: str) -> Parsed:
         return parse_choice(text, finish_reason)
@@ -295,7 +268,7 @@ def study2_qa() -> "pd.DataFrame":
     from katayori.papers import get_paper
 
     paper, dataset = QA_SOURCE
-    source = get_paper(paper).second_edition()[dataset]()
+    source = get_paper(paper).sets()[dataset]()
     source = source[source["context_condition"] == "ambiguous"]
     templates = source["template_id"].unique()
     place = source["template_id"].map({name: n for n, name in enumerate(templates)})
@@ -320,13 +293,10 @@ def study2_qa() -> "pd.DataFrame":
     return items.assign(cluster=cluster)
 
 
-#: Data sets of the second and of the third edition by name.
-SECOND: Sets = {
+DATASETS: Sets = {
     "study2": partial(study_cases, "study2"),
     "study2_lik": partial(_study_lik, "study2"),
     "study2_qa": study2_qa,
-}
-THIRD: Sets = {
     "study3": partial(study_cases, "study3"),
     "study3_lik": partial(_study_lik, "study3"),
 }

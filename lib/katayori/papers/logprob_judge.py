@@ -61,7 +61,6 @@ class LogprobJudge(Paper):
     #: Tasks for the judge's systems, and the pairs of what recorded models answered to them.
     more = ("tasks", "answers")
     theirs = ("official", PANDALM)
-    recorded_as = "study2"
 
     def read(self, dataset: str, own: Mapping[str, str]) -> Everything:
         """A user's `.csv` or `.jsonl` holds comparisons, any other file tasks in our form."""
@@ -72,25 +71,9 @@ class LogprobJudge(Paper):
             return load_study_judge(path), study_version(path), []
         return load_pandalm(), "PandaLM test set", []
 
-    def second_edition(self) -> Sets:
-        return SECOND
-
-    def later_sets(self) -> Sets:
-        """Beside the second edition the pairs of others of which verdicts are recorded."""
-        return {**super().later_sets(), PANDALM: pandalm_by_id}
-
-    def variant_of(self, dataset: str, prompt_id: str) -> str:
-        """PandaLM's pairs by id have the recordings of its texts."""
-        return super().variant_of("official" if dataset == PANDALM else dataset, prompt_id)
-
-    def as_planned(self, dataset: str, size: int | None) -> "pd.DataFrame":
-        """Of ours so many rows, pairs in both orders; of others so many pairs."""
-        from katayori.frames import sample
-
-        items, _, _ = self.read(dataset, {})
-        if dataset == "study":
-            return sample(self.as_asked(items), size, whole="pair_id")
-        return self.as_asked(sample(items, size))
+    def sets(self) -> Sets:
+        """Beside ours the pairs of others of which verdicts are recorded."""
+        return {"study2": load_study2, "study2_same": _study2_same, PANDALM: pandalm_by_id}
 
     def as_asked(self, items: "pd.DataFrame") -> "pd.DataFrame":
         """Every pair in both orders."""
@@ -294,10 +277,6 @@ def _study2_same() -> "pd.DataFrame":
             row[f"{kind}_1"] = row[f"{kind}_2"] = chosen[f"{kind}_{side}"]
         rows.append(row | {"answer_a": row["answer_1"], "answer_b": row["answer_1"]})
     return pd.DataFrame(rows)
-
-
-#: Data sets of the second edition by name.
-SECOND: Sets = {"study2": load_study2, "study2_same": _study2_same}
 
 
 def pandalm_by_id() -> "pd.DataFrame":

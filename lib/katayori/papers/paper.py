@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from katayori.data import paper_facts
-from katayori.errors import KatayoriError, expect
+from katayori.errors import KatayoriError
 from katayori.prompting.parsing import Parsed
 from katayori.prompting.prompts import Prompt
 from katayori.prompting.requests import Request, Response
@@ -65,20 +65,12 @@ class Paper:
         own_files: names of what a user may give in place of its items.
         places: places of the prompts that a column of another name fills -> that column.
         asked_in: the prompts that others' items are asked with: those of `official` or of `study`.
-        more: data sets beside `study`, `official` and the later editions, which only the tools
-            read. theirs: those whose texts are not this project's own.
+        more: data sets beside `study`, `official` and `sets`, which only the tools read. theirs:
+            those whose texts are not this project's own.
         shown: which recorded models a study shows, on which items. `shared`: those that were asked
             all prompts, on the items that all of them hold. `whole`: those that were asked every
             item of the set. `each`: for every prompt those that were asked it in its present
             wording.
-        recorded_as: the data set of a later edition that `study` reads, after which its
-            recordings are named; empty where `study` is the first edition.
-        continues: data sets of the third edition, each with that of the second whose items it
-            keeps, with their recorded answers.
-        asked_anew: the prompts whose answers to `study` were recorded again, each with the variant
-            of the recordings that are read now.
-        first_as: the settings under which such a `study` still is the first edition; empty where
-            that has left the repository.
     """
 
     id: str
@@ -93,10 +85,6 @@ class Paper:
     more: ClassVar[tuple[str, ...]] = ()
     theirs: ClassVar[tuple[str, ...]] = ("official",)
     shown: ClassVar[Literal["shared", "whole", "each"]] = "shared"
-    recorded_as: ClassVar[str] = ""
-    continues: ClassVar[Mapping[str, str]] = {}
-    asked_anew: ClassVar[Mapping[str, str]] = {}
-    first_as: ClassVar[Mapping[str, str]] = {}
 
     @property
     def about(self) -> dict[str, Any]:
@@ -113,35 +101,12 @@ class Paper:
         """
         raise NotImplementedError
 
-    def second_edition(self) -> Sets:
-        """The data sets of the second edition by name, each with its reader."""
-        return {}
+    def sets(self) -> Sets:
+        """The data sets beside `study` and `official` by name, each with its reader.
 
-    def third_edition(self) -> Sets:
-        """The data sets of the third edition by name: those of the second, in part written anew.
-
-        A kept item has its id and its recorded answers there.
+        Of which edition each is, and where its answers are, its file says (`sets` in `about`).
         """
         return {}
-
-    def written_anew(self, items: "pd.DataFrame") -> "pd.DataFrame":
-        """The items that no data set of the second edition holds."""
-        kept = {name for load in self.second_edition().values() for name in load()["item_id"]}
-        return items[~items["item_id"].isin(kept)].reset_index(drop=True)
-
-    def later_sets(self) -> Sets:
-        """The data sets of the second and of the third edition by name."""
-        return {**self.second_edition(), **self.third_edition()}
-
-    def as_planned(self, dataset: str, size: int | None) -> "pd.DataFrame":
-        """The items of an entry of the recording plan, whose size counts items.
-
-        Frozen: it was recorded so.
-        """
-        from katayori.frames import sample
-
-        items, _, _ = self.read(dataset, {})
-        return self.as_asked(sample(items, size))
 
     def worth_asking(self, items: "pd.DataFrame", dataset: str, own: Mapping[str, str]) -> Any:
         """The part of a large set that is asked at most."""
@@ -171,10 +136,14 @@ class Paper:
         return dataset not in self.theirs
 
     def variant_of(self, dataset: str, prompt_id: str) -> str:
-        """The variant of the recorded answers of `study` or `official` to a prompt."""
-        study = self.asked_anew.get(prompt_id, self.recorded_as)
-        name = study if dataset == "study" else dataset
-        return f"{name}+{self.continues[name]}" if name in self.continues else name
+        """The variant of the recorded answers of a data set to a prompt (`sets` in `about`).
+
+        By default it has the name of the data set, and none for `study`.
+        """
+        listed = self.about.get("sets", {}).get(dataset, {})
+        usual = listed.get("variant", "" if dataset == "study" else dataset)
+        variant: str = listed.get("prompts", {}).get(prompt_id, usual)
+        return variant
 
     # -- clusters ------------------------------------------------------------------------------
 
@@ -218,11 +187,6 @@ class Paper:
         Raises KatayoriError for one that it does not have.
         """
         raise KatayoriError(f"{self.id} has no simulated respondents")
-
-    def check_dataset(self, dataset: str) -> None:
-        """KatayoriError naming the data sets there are, for another name."""
-        known = ("study", "official", *self.more, *self.later_sets())
-        expect(dataset, known, f"data set of {self.id}")
 
 
 def hash_of(text: object) -> bytes:

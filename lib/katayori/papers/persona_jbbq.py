@@ -37,9 +37,6 @@ if TYPE_CHECKING:
 
 #: So many of BBQ's items are asked at most, balanced: those that were recorded.
 OF_BBQ = 1000
-#: The data set whose items are the study, and that of the first edition.
-STUDY = "study3_orders"
-FIRST = "first"
 #: Edition -> the folder of data that holds its scenes.
 FOLDERS = {1: "study/persona_jbbq", 2: "study/persona_jbbq_2", 3: "study/persona_jbbq_3"}
 #: Who is named first in a passage.
@@ -59,12 +56,6 @@ class PersonaJbbq(Paper):
     cluster_column = "template_id"
     options = ("0", "1", "2")
     gold_column = "label"
-    recorded_as = STUDY
-    continues: ClassVar[Mapping[str, str]] = {
-        name: name.replace("study3", "study2")
-        for name in ("study3", "study3_orders", "study3_controls", "study3_blank")
-    }
-    first_as: ClassVar[Mapping[str, str]] = {"edition": FIRST}
     own_files: ClassVar[Mapping[str, OwnFile]] = {
         "jbbq": OwnFile(
             "02: a folder in the form of JBBQ, or one file of it (.jsonl)", dataset="official"
@@ -77,30 +68,12 @@ class PersonaJbbq(Paper):
             return _jbbq(own["jbbq"])
         if dataset == "official":
             return load_bbq(MIRRORED), "BBQ, four categories", []
-        if own.get("edition"):
-            return load_first(), versions(_files(1), "first edition"), []
         return as_given(3), study_version(), []
 
-    def second_edition(self) -> Sets:
-        return _sets(2)
-
-    def third_edition(self) -> Sets:
-        return _sets(3)
-
-    def later_sets(self) -> Sets:
+    def sets(self) -> Sets:
         """Beside the later editions the first, of which some prompts are asked alone."""
-        return {**super().later_sets(), FIRST: load_first}
-
-    def variant_of(self, dataset: str, prompt_id: str) -> str:
-        """Recordings of the first edition are named after no variant."""
-        return "" if dataset == FIRST else super().variant_of(dataset, prompt_id)
-
-    def as_planned(self, dataset: str, size: int | None) -> "pd.DataFrame":
-        """A number of `study` items is of the first edition: so many were recorded, balanced."""
-        if dataset == "study" and size is None:
-            return self.as_asked(as_given(2))
-        own = self.first_as if size is not None else {}
-        return self.as_asked(balanced(self.read(dataset, own)[0], size))
+        later = {f"study{n}{kind}": partial(_MADE[kind], n) for n in (2, 3) for kind in _MADE}
+        return {**later, "first": load_first}
 
     def worth_asking(
         self, items: "pd.DataFrame", dataset: str, own: Mapping[str, str]
@@ -211,11 +184,6 @@ def study_version() -> str:
 
 
 # -- data sets of an edition -----------------------------------------------------------------------
-
-
-def _sets(edition: int) -> Sets:
-    """The data sets of the second or third edition by name."""
-    return {f"study{edition}{name}": partial(made, edition) for name, made in _MADE.items()}
 
 
 def _likelihood_items(edition: int) -> "pd.DataFrame":

@@ -10,8 +10,9 @@ from typing import Any
 
 from katayori.data import catalogue
 from katayori.papers import get_paper
+from katayori.prompting import recordings
 from katayori_tools.exports.measures import read
-from katayori_tools.study_sets import FIRST, SECOND, THIRD, folder as folder_of
+from katayori_tools.study_sets import THIRD, editions_of, folder as folder_of
 
 #: Columns of the table of items -> what they hold.
 FIELDS = {
@@ -40,11 +41,10 @@ def write(folder: Path, paper_id: str, run: Mapping[str, Any], with_text: bool) 
 
 def _copied(here: Path, paper_id: str) -> list[str]:
     """The names of the study files, copied into a folder: of the editions that `study` reads."""
-    room = get_paper(paper_id)
-    editions = [SECOND] if room.recorded_as else [FIRST]
-    editions += [THIRD] if room.recorded_as in room.third_edition() else []
+    known = editions_of(paper_id)
+    layers = recordings.layers(get_paper(paper_id).variant_of("study", ""))
     names = []
-    for edition in editions:
+    for edition in sorted(known[layer or "study"] for layer in layers):
         prefix = "anew_" if edition == THIRD else ""
         for path in sorted(folder_of(paper_id, edition).glob("*.yaml")):
             if path.stem == "review_log":

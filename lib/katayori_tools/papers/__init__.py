@@ -12,6 +12,8 @@ by the name of its module:
 - `coverage`: `KINDS`, intervals whose coverage is simulated;
 - `more`: `load_more(dataset, size)`, the items of one of the paper's `more`, at least `size` of
   them;
+- `planned`: `planned(dataset, size)`, the items of the recording plan where they are not all that a
+  study reads;
 - `construct`: `rate(folder, raters)`, the form with which people judge its cases.
 """
 
