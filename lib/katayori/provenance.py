@@ -55,7 +55,7 @@ def collect(*, parameters: Any = (), answers_by_source: Any = (), **about: Any) 
     Values of key-like environment variables become `***`.
     """
     record = {
-        "parameters": {name: _without_folder(value) for name, value in dict(parameters).items()},
+        "parameters": {name: without_folder(value) for name, value in dict(parameters).items()},
         "git": _git(),
         "python": platform.python_version(),
         "platform": f"{platform.system()} {platform.machine()}",
@@ -67,9 +67,10 @@ def collect(*, parameters: Any = (), answers_by_source: Any = (), **about: Any) 
     return without_secrets(record | empty | about)
 
 
-def _without_folder(value: Any) -> Any:
-    """The last part of an absolute path; anything else as it is."""
-    return Path(value).name if isinstance(value, str) and os.path.isabs(value) else value
+def without_folder(value: Any) -> Any:
+    """The last part of what is a path on some machine; anything else as it is."""
+    is_path = isinstance(value, str) and re.match(r"[/~\\]|.:[/\\]", value)
+    return re.split(r"[/\\]", value.rstrip("/\\"))[-1] if is_path else value
 
 
 def without_secrets(record: Any) -> Any:

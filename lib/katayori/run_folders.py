@@ -1,12 +1,17 @@
-"""The folders of runs: which one a profile and models mean, and which there are."""
+"""The folders of runs: which one is meant, which there are, and the study that one is about."""
 
+import json
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from katayori import paths
-from katayori.errors import KatayoriError
+from katayori.errors import KatayoriError, UnavailableError
+from katayori.papers import get_paper
+from katayori.papers.items import own_files
+from katayori.study import Study
 
 #: What a notebook leaves in the folder of its paper, whether it succeeded or not.
 MADE = ("results.json", "skipped.json", "[0-9][0-9]_*.ipynb")
@@ -62,3 +67,41 @@ def only_run(profile: Mapping[str, Any], models: Sequence[str] = (), label: str 
         names = ", ".join(path.name for path in runs)
         raise KatayoriError(f"{folder} holds several runs: {names}; name one's models with MODELS=")
     return runs[0] if runs else folder
+
+
+def reopened(folder: Path) -> Study:
+    """The study that a run folder is about, opened with the parameters of the run.
+
+    Raises:
+        UnavailableError, KatayoriError: as `Study.open`; of files of the user's own the folder
+        keeps the whole path only where the runner made it.
+    """
+    given = _noted(folder / "provenance.json")["parameters"]
+    stamp = folder / "stamp.json"
+    if stamp.is_file():  # it has paths of files in full
+        given |= _noted(stamp)["inputs"]["parameters"]
+    own = get_paper(folder.name).own_files
+    known = ("profile", "models", "prompts", "asked", "limit", "only", "answers_file", *own)
+    return Study.open(folder.name, **{name: given[name] for name in known if name in given})
+
+
+def study_of(folder: Path) -> Study | None:
+    """The study of a run folder (`reopened`), to compare what its models answered.
+
+    None where no run is there or its answers are not, and where it took files of the user's own.
+    Answers that are missing give an empty frame, whatever the prompt.
+    """
+    file = folder / "provenance.json"
+    own = set(own_files()) - {"orders", "preset"} | {"prompts", "answers_file"}
+    if not file.is_file() or any(_noted(file)["parameters"].get(name) for name in own):
+        return None
+    try:
+        return replace(reopened(folder), asked=())
+    except UnavailableError:
+        return None
+
+
+def _noted(file: Path) -> dict[str, Any]:
+    """What a run noted of itself in a file of its folder."""
+    noted: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+    return noted

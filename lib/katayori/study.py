@@ -5,16 +5,15 @@ item's columns beside it). Where the answers come from (recordings, a live model
 simulated respondents) makes no difference to what is done with them.
 """
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from katayori import profiles
 from katayori.errors import KatayoriError, UnavailableError, expect
 from katayori.papers import answers, get_paper
-from katayori.papers.items import OwnItems, Read, own_files, read_items
+from katayori.papers.items import OwnItems, Read, read_items
 from katayori.papers.paper import Paper
 from katayori.prompting import recordings
 from katayori.prompting.models import get_model
@@ -41,6 +40,7 @@ class Study:
         notes: what was noticed on reading a user's own files, a line each.
         own_design: whether items and prompts are this project's own, so that what was recorded
             beside the study may stand beside it.
+        asked: ids of the prompts that every model must have been asked.
     """
 
     paper: str
@@ -55,10 +55,10 @@ class Study:
     notes: tuple[str, ...]
     own_design: bool
     _names: Mapping[str, str]
+    asked: Sequence[str] = ()
     _answers_file: str | Path = ""
-    _asked: Sequence[str] = ()
     _read: dict[tuple[Any, ...], "pd.DataFrame"] = field(default_factory=dict)
-    _reads: dict[tuple[Any, ...], list[dict[str, Any]]] = field(default_factory=dict)
+    _reads: list[dict[str, Any]] = field(default_factory=list)
 
     @staticmethod
     def open(
@@ -110,7 +110,7 @@ class Study:
         items, settings = read.items, read.own
         if source == "recorded":
             settings = _recorded_settings(room, read)
-            items, shown = _recorded(read, [wording[name] for name in main], models)
+            items, shown = _recorded(room, read, [wording[name] for name in main], models)
         else:
             shown = answers.choose_models(paper, source, models)
         is_ours = read.dataset != "official" and not (prompts or files)
@@ -134,40 +134,8 @@ class Study:
             own_design=source == "recorded" and is_ours,
             _names=names,
             _answers_file=answers_file,
-            _asked=main,
+            asked=main,
         )
-
-    @staticmethod
-    def reopened(folder: Path) -> "Study":
-        """The study that a run folder is about, opened with the parameters of the run.
-
-        Raises:
-            UnavailableError, KatayoriError: as `open`; of files of the user's own the folder keeps
-            the whole path only where the runner made it.
-        """
-        given = _noted(folder / "provenance.json")["parameters"]
-        stamp = folder / "stamp.json"
-        if stamp.is_file():  # it has paths of files in full
-            given |= _noted(stamp)["inputs"]["parameters"]
-        own = get_paper(folder.name).own_files
-        known = ("profile", "models", "prompts", "asked", "limit", "only", "answers_file", *own)
-        return Study.open(folder.name, **{name: given[name] for name in known if name in given})
-
-    @staticmethod
-    def of_run(folder: Path) -> "Study | None":
-        """The study of a run folder (`reopened`), to compare what its models answered.
-
-        None where no run is there or its answers are not, and where it took files of the user's
-        own. Answers that are missing give an empty frame, whatever the prompt.
-        """
-        file = folder / "provenance.json"
-        own = set(own_files()) - {"orders", "preset"} | {"prompts", "answers_file"}
-        if not file.is_file() or any(_noted(file)["parameters"].get(name) for name in own):
-            return None
-        try:
-            return replace(Study.reopened(folder), _asked=())
-        except UnavailableError:
-            return None
 
     def answers(
         self,
@@ -211,8 +179,6 @@ class Study:
         key = (prompt, chosen, items, tuple(repetitions))
         if key not in self._read:
             self._read[key] = self._answers(*key)
-            where = (prompt, items, tuple(repetitions))
-            self._reads[key] = self._noted(*where, self._read[key])
         return self._read[key].copy()
 
     def _answers(
@@ -226,16 +192,19 @@ class Study:
             reasons.append(f"the set {items} was asked beside this project's own items only")
             models = ()
         elif items:
-            rows, variant = self._set(items), get_paper(self.paper).variant_of(items, prompt_id)
+            sets = get_paper(self.paper).sets()
+            expect(items, sets, f"set of {self.paper}")
+            rows, variant = sets[items](), get_paper(self.paper).variant_of(items, prompt_id)
         how: dict[str, Any] = {"repetitions": list(repetitions), "variant": variant}
         how["dataset"] = (variant and items) or self.kind
         for name in models:
             try:
                 parts.append(self._of_model(name, rows, prompt, how, items))
             except UnavailableError as error:
-                if prompt_id in self._asked and not items:
+                if prompt_id in self.asked and not items:
                     raise
                 reasons.append(f"{name}: {error}")
+        self._reads.extend(self._noted(part, prompt_id, items, how) for part in parts if len(part))
         if parts:
             return pd.concat(parts, ignore_index=True).assign(variant=variant)
         frame = answers.get(rows.head(0), prompt, [], **how)
@@ -246,24 +215,20 @@ class Study:
         self, name: str, rows: "pd.DataFrame", prompt: Prompt, how: Mapping[str, Any], items: str
     ) -> "pd.DataFrame":
         """The answers of one model. UnavailableError where it was not asked."""
-        asked_as = self._names[name]
-        model, _ = get_model(asked_as)
-        source = "simulated" if model.simulated else self.source
-        is_unable = model.simulated and prompt.kind == "likelihood"
-        if is_unable or not answers.able([asked_as], source, prompt, how["variant"]):
-            raise UnavailableError(_unable(prompt, source))
+        asked_as, source = self._names[name], self.sources()[name]
+        if why := answers.why_unable(asked_as, source, prompt, how["variant"]):
+            raise UnavailableError(why)
         if source == "simulated":  # drawn as before anything was written anew
             how = {**how, "variant": recordings.layers(how["variant"])[-1]}
         if source == "recorded":
             ids = recordings.item_ids(self.paper, prompt.id, how["variant"], [name])
             # What is asked once of several items is recorded under what they share.
-            kept = rows[rows[prompt.per].astype(str).isin(ids)]
-            if kept.empty:
+            rows = rows[rows[prompt.per].astype(str).isin(ids)]
+            if rows.empty:
                 absent = f"no answers to {prompt.id} are recorded for these items"
                 remedy = answers.how_to_ask(self.paper, asked_as)
                 raise UnavailableError(f"{absent}; {remedy}" if not items else absent)
-            return answers.get(kept, prompt, [asked_as], source=source, **how)
-        if items:
+        elif items:
             raise UnavailableError(f"the set {items} was asked of recorded models only")
         how = {**how, "source": source, "answers_file": self._answers_file}
         return answers.get(rows, prompt, [asked_as], **how)
@@ -277,12 +242,6 @@ class Study:
         """Where the answers of each model come from."""
         simulated = {name for name, given in self._names.items() if get_model(given)[0].simulated}
         return {name: "simulated" if name in simulated else self.source for name in self._names}
-
-    def _set(self, name: str) -> "pd.DataFrame":
-        """The items of a set that was recorded beside the study."""
-        sets = get_paper(self.paper).sets()
-        expect(name, sets, f"set of {self.paper}")
-        return sets[name]()
 
     def published(self, name: str) -> "pd.DataFrame":
         """A table of figures that the paper prints (data/published), a row a figure.
@@ -307,24 +266,21 @@ class Study:
             answers (how many), variant and shards (of recordings: the files that were read, with
             count and sha256; else null and none).
         """
-        return [one for reads in self._reads.values() for one in reads]
+        return list(self._reads)
 
     def _noted(
-        self, prompt: str, items: str, repetitions: Sequence[int], frame: "pd.DataFrame"
-    ) -> list[dict[str, Any]]:
-        """What `reads` says of answers."""
-        noted = []
-        counts = frame.groupby(["model", "source"], sort=False).size().reset_index(name="n")
-        for model, source, n in counts.itertuples(index=False):
-            one = {"model": model, "source": source, "prompt_id": prompt, "items": items}
-            one |= {"repetitions": list(repetitions), "answers": int(n)}
-            one |= {"variant": None, "shards": {}}
-            if source == "recorded":
-                variant = str(frame["variant"].iat[0])
-                shards = recordings.files(self.paper, model, prompt, variant)
-                one |= {"variant": variant, "shards": shards}
-            noted.append(one)
-        return noted
+        self, part: "pd.DataFrame", prompt: str, items: str, how: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        """What `reads` says of the answers of a model to a prompt."""
+        model, source = str(part["model"].iat[0]), str(part["source"].iat[0])
+        about: dict[str, Any] = {"model": model, "source": source}
+        about |= {"prompt_id": prompt, "items": items, "repetitions": how["repetitions"]}
+        about |= {"answers": len(part), "variant": None, "shards": {}}
+        if source == "recorded":
+            variant = how["variant"]
+            shards = recordings.files(self.paper, model, prompt, variant)
+            about |= {"variant": variant, "shards": shards}
+        return about
 
     def provenance(self) -> dict[str, Any]:
         """What a run notes of the study: data sets, prompts, models and counts of answers."""
@@ -352,12 +308,6 @@ class Study:
         return "\n".join([f"{counted}; {asked}{beside}.", *self.notes])
 
 
-def _noted(file: Path) -> dict[str, Any]:
-    """What a run noted of itself in a file of its folder."""
-    noted: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
-    return noted
-
-
 def _recorded_settings(room: Paper, read: Read) -> Mapping[str, str]:
     """The settings in which answers to these items are recorded; of own items, the user's."""
     recorded = room.recorded_in(read.dataset)
@@ -370,69 +320,34 @@ def _recorded_settings(room: Paper, read: Read) -> Mapping[str, str]:
 
 
 def _recorded(
-    read: Read, prompts: Sequence[Prompt], models: Sequence[str]
+    room: Paper, read: Read, prompts: Sequence[Prompt], models: Sequence[str]
 ) -> tuple["pd.DataFrame", list[str]]:
-    """The items to show of a recorded study, and the models, as `Paper.shown` says."""
-    room, items, first = get_paper(read.paper), read.items, prompts[0]
-    variants = {prompt.id: room.variant_of(read.dataset, prompt.id) for prompt in prompts}
-    named, real = _not_simulated(models), list[str]()
-    if models and not named:
-        return items, answers.choose_models(read.paper, "recorded", models)
-    if room.shown == "whole" and read.dataset in room.theirs:
-        items = answers.held(items, first, variants[first.id])
-    elif room.shown == "shared":
-        real, items = answers.recorded_for_each(items, prompts, variants, named)
-    elif room.shown == "each":
-        rows = room.as_asked(items)
-        each = [_asked_with(prompt, rows, named, variants[prompt.id]) for prompt in prompts]
-        real = list(dict.fromkeys(name for names in each for name in names))
-    if room.shown != "whole":
-        _require_recorded(named, real, prompts, read)
-    shown = answers.choose_models(read.paper, "recorded", models, first.id, variants[first.id])
-    if room.shown == "whole":
-        return items, shown
-    beside = set(shown) - set(_not_simulated(shown))
-    return items, [*real, *(name for name in shown if name in beside)]
+    """The items to show of a recorded study, and the models, as `Paper.shown` says.
 
-
-def _not_simulated(names: Sequence[str]) -> list[str]:
-    """The models of these names that are no simulated respondents."""
-    return [name for name in names if not get_model(name)[0].simulated]
-
-
-def _asked_with(
-    prompt: Prompt, rows: "pd.DataFrame", models: Sequence[str], variant: str
-) -> list[str]:
-    """The models whose recorded answers are to this very wording of a prompt.
-
-    A model that was asked none of the rows is left out.
+    UnavailableError where a model that is named, or any for others' items, was not recorded.
     """
-    names, _ = answers.recorded_for_each(rows, [prompt], {prompt.id: variant}, models)
-    shards = recordings.shards(prompt.paper, prompt.id, variant)
-    same = {shard["model"] for shard in shards if shard["prompt_hash"] == prompt.hash}
-    return [name for name in names if name in same]
-
-
-def _require_recorded(
-    named: Sequence[str], real: Sequence[str], prompts: Sequence[Prompt], read: Read
-) -> None:
-    """UnavailableError where a model that is named, or any for others' items, was not recorded."""
-    if absent := [model for model in named if model not in real]:
+    items, real = read.items, list[str]()
+    shown = answers.choose_models(read.paper, "recorded", models, read.dataset)
+    beside = [name for name in shown if get_model(name)[0].simulated]
+    named = [name for name in models if name not in beside]
+    if models and not named:
+        return items, beside
+    variants = {prompt.id: room.variant_of(read.dataset, prompt.id) for prompt in prompts}
+    if room.shown == "shared":
+        real, items = answers.recorded_for_each(items, prompts, variants, named)
+    else:
+        rows = room.as_asked(items)
+        for prompt in prompts:
+            shards = recordings.shards(prompt.paper, prompt.id, variants[prompt.id])
+            same = {shard["model"] for shard in shards if shard["prompt_hash"] == prompt.hash}
+            holding, _ = answers.recorded_for_each(rows, [prompt], variants, named)
+            real += [name for name in holding if name in same and name not in real]
+    if absent := [name for name in named if name not in real]:
         raise UnavailableError(
             f"no recorded answers of {', '.join(absent)} to the prompts on these items;"
             f" {answers.how_to_ask(read.paper, absent[0])}"
         )
-    if read.dataset in get_paper(read.paper).theirs and not real:
+    if not (real or room.is_ours(read.dataset)):
         asked = ", ".join(prompt.id for prompt in prompts)
         raise UnavailableError(f"no answers to {read.name} are recorded for {asked}")
-
-
-def _unable(prompt: Prompt, source: str) -> str:
-    """Why a model cannot be asked with a prompt."""
-    if source == "recorded":
-        return f"no answers to {prompt.id} are recorded"
-    if source == "simulated":
-        return f"simulated respondents give no likelihood of given texts, which {prompt.id} needs"
-    if prompt.kind == "likelihood":
-        return f"its server gives no likelihood of given texts, which {prompt.id} needs"
-    return f"its server does not continue an answer that was begun, which {prompt.id} needs"
+    return items, [*real, *beside]

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from katayori.errors import KatayoriError, expect
-from katayori.papers.answers import without_folder
 from katayori.prompting.models import Model, Server
 from katayori.prompting.requests import Request
 from katayori.prompting.store import store_path
+from katayori.provenance import without_folder
 from katayori_tools.answer_store import COLUMNS, Store
 from katayori_tools.notebooks import names
 

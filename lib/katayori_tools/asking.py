@@ -323,7 +323,7 @@ def planned_steps(chosen: Asking, *, reach: bool = False) -> Iterator[StepPlan]:
         for name in real:
             model, endpoint = asked_at[paper, name]
             for step in prompt_steps:
-                able = [p for p in step if answers.able([name], "live", wording[p])]
+                able = [p for p in step if not answers.why_unable(name, "live", wording[p])]
                 yield StepPlan(paper, name, model, endpoint, able, scope)
 
 
@@ -437,7 +437,7 @@ def _say_before(chosen: Asking, step: Step) -> None:
     own = inputs.own_items(chosen.own, [paper])
     dataset = prompts_of(paper, profiles.load(chosen.profile)["items"], own)
     planned = [prompt for step in steps(paper, dataset) for prompt in step]
-    able = [p for p in planned if answers.able([name], "live", wording[p])]
+    able = [p for p in planned if not answers.why_unable(name, "live", wording[p])]
     left_out = {
         kind: [p for p in planned if p not in able and wording[p].kind == kind]
         for kind in prompts.KINDS

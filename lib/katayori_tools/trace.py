@@ -17,7 +17,6 @@ from katayori.papers import get_paper
 from katayori.prompting import recordings
 from katayori.report.run import harmless
 from katayori.report.tables import escape, visible
-from katayori.study import Study
 from katayori_tools import notebooks
 
 if TYPE_CHECKING:
@@ -209,7 +208,7 @@ def _answers(folder: Path, reads: list[dict[str, Any]]) -> "pd.DataFrame":
     """The answers of these reads, read again with the parameters of the run."""
     import pandas as pd
 
-    study = Study.reopened(folder)
+    study = run_folders.reopened(folder)
     how = [(one["model"], one["prompt_id"], one["items"], one["repetitions"]) for one in reads]
     frames = [
         study.answers(prompt, models=[model], items=items, repetitions=repetitions)

@@ -168,8 +168,8 @@ def test_a_chat_prompt_is_not_scored(store):
 
 def test_who_is_able_to_answer_a_likelihood_prompt():
     names = ["m@vllm", "gpt-4o-2024-11-20", "qwen2.5-coder-0.5b", "m@llamacpp"]
-    assert answers.able(names, "live", PROMPT) == ["m@vllm"]
-    assert answers.able(["qwen2.5-coder-0.5b"], "recorded", PROMPT) == []
+    assert [n for n in names if not answers.why_unable(n, "live", PROMPT)] == ["m@vllm"]
+    assert answers.why_unable("qwen2.5-coder-0.5b", "recorded", PROMPT)
 
 
 # -- scores as text

@@ -56,8 +56,8 @@ def test_who_refuses_says_so_under_every_prompt():
 def test_a_prefix_is_asked_of_endpoints_that_can_force_it(name, forces):
     prompt = load_prompts("discrim_eval")["de_answer_prefix"]
     assert prompt.prefix
-    assert bool(answers.able([name], "live", prompt)) == forces
-    assert answers.able([name], "imported", prompt) == []
+    assert (not answers.why_unable(name, "live", prompt)) == forces
+    assert answers.why_unable(name, "imported", prompt)
 
 
 def test_a_shard_that_is_listed_and_not_there_is_no_shard(monkeypatch):

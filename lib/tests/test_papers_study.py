@@ -79,7 +79,7 @@ def test_a_whole_set_is_shown_of_models_that_were_asked_all_of_it():
     assert {shard["model"] for shard in first if shard.get("sample")} - set(study.models)
 
 
-@pytest.mark.parametrize("shown", ["shared", "whole", "each"])
+@pytest.mark.parametrize("shown", ["shared", "each"])
 def test_a_respondent_that_is_named_alone_is_shown_alone(monkeypatch, shown):
     shown_as(monkeypatch, shown)
     study = Study.open("discrim_eval", asked=[LINE], models=["sim-fair"], limit=1)

@@ -590,7 +590,7 @@ def test_each_paper_shows_its_own_simulated_respondents():
     assert get_paper("inter_jbbq").simulated() == tuple(inter_jbbq.INTER)
     for paper in map(get_paper, paper_ids()):
         shown = list(paper.simulated())
-        assert answers.choose_models(paper.id, "simulated", [], "pj_basic_ja") == shown
+        assert answers.choose_models(paper.id, "simulated", []) == shown
     with pytest.raises(KatayoriError, match="simulated respondent of BBQ-shaped items"):
         persona_jbbq.bbq_chances("sim-fair", {})
 

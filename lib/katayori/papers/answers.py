@@ -4,9 +4,8 @@ Every respondent turns requests into responses; `get` turns those into the answe
 notebooks share.
 """
 
-import re
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -26,6 +25,7 @@ from katayori.prompting.models import Endpoint, Model, at_server, can_score, get
 from katayori.prompting.prompts import Prompt
 from katayori.prompting.requests import SEED_RULE, SEED_RULES, Request, Response, build, by_rule
 from katayori.prompting.store import StoredAnswers, store_path
+from katayori.provenance import without_folder
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -114,25 +114,21 @@ def live(requests: Sequence[Request]) -> list[Response]:
 
 
 def choose_models(
-    paper: str, source: str, models: Sequence[str], prompt_id: str = "", variant: str = ""
+    paper: str, source: str, models: Sequence[str], dataset: str = "study"
 ) -> list[str]:
-    """The models a notebook shows.
+    """The models that are named, else the simulated respondents, which answer to our items only.
 
-    Those named, else all with a full recorded shard, then the simulated ones. Raises
-    UnavailableError where a live or imported run names no model, KatayoriError for an unknown name
-    or for two names of one model (its answers would be pooled).
+    Raises UnavailableError where a live or imported run names no model, KatayoriError for an
+    unknown name or for two names of one model (its answers would be pooled).
     """
-    if models:
-        ids = [get_model(name)[0].id for name in models]
-        if twice := [name for name, i in zip(models, ids, strict=True) if ids.count(i) > 1]:
-            raise KatayoriError(f"{' and '.join(twice)} are one model; name it once")
-        return list(models)
-    if source in ("live", "imported"):
+    ids = [get_model(name)[0].id for name in models]
+    if twice := [name for name, i in zip(models, ids, strict=True) if ids.count(i) > 1]:
+        raise KatayoriError(f"{' and '.join(twice)} are one model; name it once")
+    if not models and source in ("live", "imported"):
         example = 'models = ["my-model@custom"] (with make: MODELS=my-model@custom)'
         raise UnavailableError(f"{source} answers need a model: {example}")
-    full = recordings.whole(paper, prompt_id, variant) if source == "recorded" else []
     room = get_paper(paper)
-    return full if variant in room.theirs else full + list(room.simulated())
+    return list(models) or (list(room.simulated()) if room.is_ours(dataset) else [])
 
 
 def recorded_for_each(
@@ -167,38 +163,28 @@ def recorded_for_each(
     return kept, items
 
 
-def held(items: "pd.DataFrame", prompt: Prompt, variant: str) -> "pd.DataFrame":
-    """The items that some recorded shard of a variant holds (of the official items, those we have
-    answers for).
-
-    Raises UnavailableError where there are none.
-    """
-    kept = items["item_id"].isin(recordings.item_ids(prompt.paper, prompt.id, variant))
-    if not kept.any():
-        raise UnavailableError(
-            f"none of these items has a recorded answer to {prompt.id}@{variant}"
-        )
-    return items[kept].reset_index(drop=True)
-
-
-def able(models: Sequence[str], source: str, prompt: Prompt, variant: str = "") -> list[str]:
-    """Those of the models that can answer a prompt.
+def why_unable(name: str, source: str, prompt: Prompt, variant: str = "") -> str:
+    """Why a model cannot answer a prompt, in words; nothing where it can.
 
     Any can answer words with words. A prefix or given continuations must be recorded, or the
     endpoint must be able to force or score them.
     """
-
-    def can(name: str) -> bool:
-        model, endpoint = get_model(name)
-        if model.simulated or not (prompt.prefix or prompt.kind == "likelihood"):
-            return True
-        if source == "recorded":
-            return recordings.entry(prompt.paper, model.id, prompt.id, variant) is not None
-        if prompt.kind == "likelihood":
-            return source == "live" and can_score(model, endpoint)
-        return source == "live" and endpoint.supports.get("prefill") is True
-
-    return [name for name in models if can(name)]
+    model, endpoint = get_model(name)
+    is_scored = prompt.kind == "likelihood"
+    if not is_scored and (model.simulated or not prompt.prefix):
+        return ""
+    if model.simulated:
+        can, why = False, "simulated respondents give no likelihood of given texts, which {} needs"
+    elif source == "recorded":
+        can = recordings.entry(prompt.paper, model.id, prompt.id, variant) is not None
+        why = "no answers to {} are recorded"
+    elif is_scored:
+        can = source == "live" and can_score(model, endpoint)
+        why = "its server gives no likelihood of given texts, which {} needs"
+    else:
+        can = source == "live" and endpoint.supports.get("prefill") is True
+        why = "its server does not continue an answer that was begun, which {} needs"
+    return "" if can else why.format(prompt.id)
 
 
 def provenance(paper: str, names: Sequence[str], *frames: "pd.DataFrame") -> dict[str, Any]:
@@ -213,25 +199,33 @@ def provenance(paper: str, names: Sequence[str], *frames: "pd.DataFrame") -> dic
     key = ["model", "source", "item_id", "prompt_id", "repetition"]
     answers = pd.concat([frame[key] for frame in frames]).drop_duplicates()
     asked_as = {get_model(name)[0].id: name for name in names}
-    models: list[dict[str, Any]] = []
-    counts: Counter[str] = Counter()
-    counted = answers.groupby(["model", "source"], sort=False).size().reset_index(name="n")
-    for name, source, n in counted.itertuples(index=False):
-        model, endpoint = get_model(asked_as.get(name, name))
-        manifest = recordings.manifest(paper) if source == "recorded" else {}
-        where = {entry["endpoint"] for entry in manifest.values() if entry["model"] == name}
-        record = {
-            "id": name,
-            "source": source,
-            "endpoint": ", ".join(sorted(where)) or endpoint.name,
-            "vendor_id": model.vendor_id,
-            "digest": model.fields.get("digest"),
-        }
-        if source == "live":
-            record |= _server_record(paper, model, endpoint)
-        models.append(record)
-        counts[source] += int(n)
-    return {"models": models, "answers_by_source": dict(counts)}
+    told = answers[["model", "source"]].drop_duplicates().itertuples(index=False)
+    return {
+        "models": [_told_of(paper, asked_as.get(name, name), source) for name, source in told],
+        "answers_by_source": answers.groupby("source", sort=False).size().to_dict(),
+    }
+
+
+def _told_of(paper: str, name: str, source: str) -> dict[str, Any]:
+    """What provenance says of a model; of a user's server never its address, nor a path of its
+    disk.
+    """
+    model, endpoint = get_model(name)
+    manifest = recordings.manifest(paper) if source == "recorded" else {}
+    where = {entry["endpoint"] for entry in manifest.values() if entry["model"] == model.id}
+    record = {
+        "id": model.id,
+        "source": source,
+        "endpoint": ", ".join(sorted(where)) or endpoint.name,
+        "vendor_id": model.vendor_id,
+        "digest": model.fields.get("digest"),
+    }
+    if source == "live" and endpoint.own:
+        with suppress(UnavailableError), StoredAnswers(store_path()) as store:
+            asked = _server_asked(paper, model, endpoint)
+            called = [without_folder(one) for one in store.answered_as(paper, model, asked)]
+            record |= {"server": asked.server.shown, "answered_as": called}
+    return record
 
 
 def _server_asked(paper: str, model: Model, endpoint: Endpoint) -> Endpoint:
@@ -250,26 +244,6 @@ def _server_asked(paper: str, model: Model, endpoint: Endpoint) -> Endpoint:
         raise UnavailableError(f"{error}, {stored}; {where}") from None
     with StoredAnswers(store_path()) as store:
         return store.newest(endpoint, model, paper)
-
-
-def _server_record(paper: str, model: Model, endpoint: Endpoint) -> dict[str, Any]:
-    """What provenance says of a user's server: never its address, nor a path of its disk."""
-    if not endpoint.own:
-        return {}
-    try:
-        endpoint = _server_asked(paper, model, endpoint)
-    except UnavailableError:
-        return {}
-    with StoredAnswers(store_path()) as store:
-        names = store.answered_as(paper, model, endpoint)
-    answered_as = [without_folder(name) for name in names]
-    return {"server": endpoint.server.shown, "answered_as": answered_as}
-
-
-def without_folder(name: str) -> str:
-    """A model's name as a server reports it, without folders where it is a path."""
-    is_path = name.startswith(("/", "~", "\\")) or name[1:3] in (":\\", ":/")
-    return re.split(r"[/\\]", name)[-1] if is_path else name
 
 
 def recording_endpoint(paper: str, model: Model, prompt_id: str, variant: str = "") -> Endpoint:

@@ -56,7 +56,6 @@ class DiscrimEval(Paper):
     cluster_column = "decision_question_id"
     options = ("yes", "no")
     shortest = "Answer: {}"
-    shown = "whole"
     own_files: ClassVar[Mapping[str, OwnFile]] = {
         "questions": OwnFile("01: a question file (.yaml)", is_a="file")
     }

@@ -68,9 +68,8 @@ class Paper:
         more: data sets beside `study`, `official` and `sets`, which only the tools read. theirs:
             those whose texts are not this project's own.
         shown: which recorded models a study shows, on which items. `shared`: those that were asked
-            all prompts, on the items that all of them hold. `whole`: those that were asked every
-            item of the set. `each`: for every prompt those that were asked it in its present
-            wording.
+            all prompts, on the items that all of them hold. `each`: for every prompt those that
+            were asked it in its present wording.
     """
 
     id: str
@@ -84,7 +83,7 @@ class Paper:
     asked_in: ClassVar[str] = "official"
     more: ClassVar[tuple[str, ...]] = ()
     theirs: ClassVar[tuple[str, ...]] = ("official",)
-    shown: ClassVar[Literal["shared", "whole", "each"]] = "shared"
+    shown: ClassVar[Literal["shared", "each"]] = "shared"
 
     @property
     def about(self) -> dict[str, Any]:

@@ -82,15 +82,6 @@ def complete(entry: dict[str, Any]) -> bool:
     return not entry.get("sample") and entry["count"] == entry.get("planned", entry["count"])
 
 
-def whole(paper: str, prompt_id: str, variant: str = "") -> list[str]:
-    """The models whose shard holds every item (see `complete`), sorted."""
-    models = [
-        {e["model"] for e in shards(paper, prompt_id, one) if complete(e)}
-        for one in layers(variant)
-    ]
-    return sorted(set.intersection(*models))
-
-
 def seed_rule(paper: str, model: str, prompt_id: str, variant: str = "") -> int | None:
     """The seed rule of a shard (see `requests.seed_for`); None where it has not been recorded.
 

@@ -14,8 +14,8 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from katayori.errors import KatayoriError
-from katayori.papers.answers import without_folder
 from katayori.prompting.models import get_model
+from katayori.provenance import without_folder
 from katayori.report.run import COUNTS, FIELDS, KEY, NUMBERS
 from katayori_tools.exports.measures import Measure, measure
 
