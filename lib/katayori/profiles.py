@@ -13,15 +13,6 @@ from katayori.errors import KatayoriError
 MOST = 1_000_000
 #: What a number counts, in words.
 OF_CLUSTERS = "of clusters (questions, templates, pairs, cases, families)"
-#: The light local engine, asked where no model is named, gets so many clusters: a demonstration.
-DEMONSTRATION = 2
-
-
-def closed(profile: dict[str, Any]) -> bool:
-    """Whether everything a run reads lies in the repository, so that content hashes can call it up
-    to date.
-    """
-    return profile["items"] == "study" and profile["answers"] in ("recorded", "simulated")
 
 
 def _read(path: Path) -> dict[str, dict[str, Any]]:

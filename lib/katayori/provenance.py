@@ -1,4 +1,4 @@
-"""What a run was made of (X-6), without anything that says who or where, and what came back.
+"""What a run was made of, without anything that says who or where, and what came back.
 
 No paths, no environment, no keys.
 """
@@ -22,17 +22,8 @@ from katayori.paths import root
 #: The packages of the design card, in its order. `environment` reads them before anything is
 #: installed: this module imports the standard library only.
 CARD = (
-    "jupyterlab",
-    "papermill",
-    "pandas",
-    "seaborn",
-    "scipy",
-    "statsmodels",
-    "pingouin",
-    "krippendorff",
-    "openai",
-    "ipywidgets",
-    "nbval",
+    *("jupyterlab", "papermill", "pandas", "seaborn", "scipy", "statsmodels", "pingouin"),
+    *("krippendorff", "openai", "ipywidgets", "nbval"),
 )
 #: These eleven, then ours and the two numeric ones beneath them.
 PACKAGES = (*CARD, "katayori", "matplotlib", "numpy")
@@ -44,7 +35,7 @@ READ = [*PROMPT, "outcome", "text", "note", "answer", "created"]
 
 
 def collect(*, parameters: Any = (), answers_by_source: Any = (), **about: Any) -> dict[str, Any]:
-    """The provenance record (X-6): JSON-ready; git fields are null outside a git checkout.
+    """The provenance record: JSON-ready; git fields are null outside a git checkout.
 
     Args:
         parameters: of the notebook; an absolute path shrinks to its last part. answers_by_source:

@@ -3,7 +3,6 @@
 import json
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -73,7 +72,7 @@ def reopened(folder: Path) -> Study:
     """The study that a run folder is about, opened with the parameters of the run.
 
     Raises:
-        UnavailableError, KatayoriError: as `Study.open`; of files of the user's own the folder
+        UnavailableError, KatayoriError: as `Study`; of files of the user's own the folder
         keeps the whole path only where the runner made it.
     """
     given = _noted(folder / "provenance.json")["parameters"]
@@ -82,7 +81,7 @@ def reopened(folder: Path) -> Study:
         given |= _noted(stamp)["inputs"]["parameters"]
     own = get_paper(folder.name).own_files
     known = ("profile", "models", "prompts", "asked", "limit", "only", "answers_file", *own)
-    return Study.open(folder.name, **{name: given[name] for name in known if name in given})
+    return Study(folder.name, **{name: given[name] for name in known if name in given})
 
 
 def study_of(folder: Path) -> Study | None:
@@ -96,9 +95,11 @@ def study_of(folder: Path) -> Study | None:
     if not file.is_file() or any(_noted(file)["parameters"].get(name) for name in own):
         return None
     try:
-        return replace(reopened(folder), asked=())
+        study = reopened(folder)
     except UnavailableError:
         return None
+    study.asked = []
+    return study
 
 
 def _noted(file: Path) -> dict[str, Any]:

@@ -6,7 +6,6 @@ simulated respondents) makes no difference to what is done with them.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,9 +25,8 @@ if TYPE_CHECKING:
 ONCE = (0,)
 
 
-@dataclass(frozen=True)
 class Study:
-    """An open study.
+    """The study of a paper, opened.
 
     Attributes:
         paper: its id. prompts: by id. items: those that are asked, a row a request.
@@ -43,25 +41,8 @@ class Study:
         asked: ids of the prompts that every model must have been asked.
     """
 
-    paper: str
-    prompts: Mapping[str, Prompt]
-    items: "pd.DataFrame"
-    everything: "pd.DataFrame"
-    dataset: str
-    kind: str
-    source: str
-    models: tuple[str, ...]
-    simulated: tuple[str, ...]
-    notes: tuple[str, ...]
-    own_design: bool
-    _names: Mapping[str, str]
-    asked: Sequence[str] = ()
-    _answers_file: str | Path = ""
-    _read: dict[tuple[Any, ...], "pd.DataFrame"] = field(default_factory=dict)
-    _reads: list[dict[str, Any]] = field(default_factory=list)
-
-    @staticmethod
-    def open(
+    def __init__(
+        self,
         paper: str,
         *,
         profile: str = "recorded",
@@ -72,8 +53,8 @@ class Study:
         only: Sequence[str] = (),
         answers_file: str | Path = "",
         **own: str,
-    ) -> "Study":
-        """Opens the study of a paper.
+    ) -> None:
+        """Opens it.
 
         Args:
             paper: its id.
@@ -94,48 +75,41 @@ class Study:
 
         Example:
             >>> from katayori.papers import paper_ids
-            >>> study = Study.open(paper_ids()[0], models=["sim-fair"], limit=2)
+            >>> study = Study(paper_ids()[0], models=["sim-fair"], limit=2)
             >>> study.models, len(study.items)
             (('sim-fair',), 270)
         """
         chosen = profiles.load(profile)
         wording = load_prompts(paper, prompts)
-        main = list(asked) or list(wording)[:1]
-        for name in main:
+        self.asked = list(asked) or list(wording)[:1]
+        for name in self.asked:
             expect(name, wording, f"prompt of {paper}")
-        room, source, files = get_paper(paper), chosen["answers"], OwnItems(**own)
+        room, files = get_paper(paper), OwnItems(**own)
         size = limit or chosen["size"]
         how: dict[str, Any] = {"only": only, "answers_file": answers_file}
         read = read_items(paper, chosen["items"], limit=size, own=files, **how)
+        self.paper, self.prompts, self.everything = paper, wording, read.everything
+        self.dataset, self.kind, self.notes = read.name, read.dataset, read.notes
+        self.source: str = chosen["answers"]
         items, settings = read.items, read.own
-        if source == "recorded":
+        if self.source == "recorded":
             settings = _recorded_settings(room, read)
-            items, shown = _recorded(room, read, [wording[name] for name in main], models)
+            items, shown = _recorded(read, [wording[name] for name in self.asked], models)
         else:
-            shown = answers.choose_models(paper, source, models)
+            shown = answers.choose_models(paper, self.source, models)
         is_ours = read.dataset != "official" and not (prompts or files)
+        self.own_design = self.source == "recorded" and is_ours
         rows = room.in_orders(items, settings)
-        if len(rows) == len(items):  # all orders are asked of items as they are
-            rows = room.as_asked(rows)
-        names = {get_model(name)[0].id: name for name in shown}
-        simulated = [one for one, name in names.items() if get_model(name)[0].simulated]
-        real = [one for one in names if one not in simulated]
-        return Study(
-            paper=paper,
-            prompts=wording,
-            items=rows,
-            everything=read.everything,
-            dataset=read.name,
-            kind=read.dataset,
-            source=source,
-            models=tuple(real or simulated),
-            simulated=tuple(simulated if real else ()),
-            notes=read.notes,
-            own_design=source == "recorded" and is_ours,
-            _names=names,
-            _answers_file=answers_file,
-            asked=main,
-        )
+        # All orders are asked of items as they are.
+        self.items = room.as_asked(rows) if len(rows) == len(items) else rows
+        self._names = {get_model(name)[0].id: name for name in shown}
+        simulated = [one for one, name in self._names.items() if get_model(name)[0].simulated]
+        real = [one for one in self._names if one not in simulated]
+        self.models = tuple(real or simulated)
+        self.simulated = tuple(simulated if real else ())
+        self._answers_file = answers_file
+        self._read: dict[tuple[Any, ...], pd.DataFrame] = {}
+        self._reads: list[dict[str, Any]] = []
 
     def answers(
         self,
@@ -168,7 +142,7 @@ class Study:
 
         Example:
             >>> from katayori.papers import paper_ids
-            >>> study = Study.open(paper_ids()[0], models=["sim-fair"], limit=2)
+            >>> study = Study(paper_ids()[0], models=["sim-fair"], limit=2)
             >>> study.answers(next(iter(study.prompts)))["source"].unique().tolist()
             ['simulated']
         """
@@ -320,13 +294,13 @@ def _recorded_settings(room: Paper, read: Read) -> Mapping[str, str]:
 
 
 def _recorded(
-    room: Paper, read: Read, prompts: Sequence[Prompt], models: Sequence[str]
+    read: Read, prompts: Sequence[Prompt], models: Sequence[str]
 ) -> tuple["pd.DataFrame", list[str]]:
     """The items to show of a recorded study, and the models, as `Paper.shown` says.
 
     UnavailableError where a model that is named, or any for others' items, was not recorded.
     """
-    items, real = read.items, list[str]()
+    room, items, real = get_paper(read.paper), read.items, list[str]()
     shown = answers.choose_models(read.paper, "recorded", models, read.dataset)
     beside = [name for name in shown if get_model(name)[0].simulated]
     named = [name for name in models if name not in beside]

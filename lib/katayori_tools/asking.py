@@ -22,6 +22,7 @@ from katayori_tools import inputs, servers
 from katayori_tools.answer_store import Store
 from katayori_tools.answers import causes
 from katayori_tools.choices import (
+    DEMONSTRATION,
     LIGHT_ENGINE,
     LIGHT_MODEL,
     USUAL_RUNNING,
@@ -337,9 +338,7 @@ def limit_of(chosen: Asking, profile: dict[str, Any]) -> int | None:
     asked, else the profile's.
     """
     light = profile["name"] == "live" and not chosen.models
-    return source.check_limit(chosen.limit) or (
-        profiles.DEMONSTRATION if light else profile["size"]
-    )
+    return source.check_limit(chosen.limit) or (DEMONSTRATION if light else profile["size"])
 
 
 def _read_first(
@@ -387,7 +386,7 @@ def live(chosen: Asking, sending: Sending = USUAL_SENDING, running: Running = US
             _say_before(chosen, step)
             asked.append((step.paper, step.name))
         _ask(chosen, step, sending)
-    if limit == profiles.DEMONSTRATION and not chosen.models:
+    if limit == DEMONSTRATION and not chosen.models:
         print(f"a demonstration: {limit} clusters a paper; LIMIT=25 or more measures something")
     papers = list(dict.fromkeys(paper for paper, _ in asked))
     if LAST in names(chosen.papers):

@@ -20,13 +20,12 @@ from typing import Any
 from katayori.papers.items import own_files
 from katayori.report.names import listed, mark
 from katayori.report.tables import visible
+from katayori_tools.choices import DEMONSTRATION
 
 #: Answers of a user's own run, in place of recorded and simulated ones.
 OWN_SOURCES = ("live", "imported")
 #: Below this share of valid answers a banner warns: what is left is a chosen part.
 VALID_ENOUGH = 0.9
-#: With no more clusters than this a run shows how a report looks, and has no interval to offer.
-DEMONSTRATION = 2
 MAX_LINES, MAX_WARNINGS = 14, 4
 #: The tables of headlines: of a kind, with its caption.
 TABLES = {"bias": "Bias", "ability": "Ability", "description": "Further numbers"}

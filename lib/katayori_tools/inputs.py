@@ -246,7 +246,7 @@ def _probabilities(paper: str, model_id: str, answers: list[Response]) -> str:
     carried = sum(bool(answer.top) for answer in answers)
     counts = f"{len(answers)} answers of {model_id}, {carried} with log probabilities"
     lacking = len(answers) - carried
-    if not get_paper(paper).needs_probabilities() or not lacking:
+    if not get_paper(paper).needs_probabilities or not lacking:
         return counts
     remedy = "a .csv file carries none, in a .jsonl file `top` of a row gives them"
     return f"{counts}; the proposed method needs them, {lacking} answers lack them ({remedy})"

@@ -87,7 +87,7 @@ def pilot(
         return None
     own |= {"profile": chosen.profile, "prompts": chosen.prompts, "limit": MOST}
     try:
-        study = Study.open(paper, models=[name], asked=kept, **own)
+        study = Study(paper, models=[name], asked=kept, **own)
         answers = pd.concat([study.answers(prompt) for prompt in kept], ignore_index=True)
     except UnavailableError:
         return None

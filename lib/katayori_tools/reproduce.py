@@ -174,6 +174,13 @@ def say(paper: str, text: str) -> None:
     print(f"{paper:<16} {text}", file=sys.stderr, flush=True)
 
 
+def _closed(profile: dict[str, Any]) -> bool:
+    """Whether everything a run reads lies in the repository, so that content hashes can call it up
+    to date.
+    """
+    return profile["items"] == "study" and profile["answers"] in ("recorded", "simulated")
+
+
 def _run(job: Job) -> str:
     """Runs a notebook and swaps its folder in; why it failed, or nothing.
 
@@ -194,7 +201,7 @@ def _run(job: Job) -> str:
         say(job.paper, f"skipped: {reason}" + (" (the earlier results stay)" if kept else ""))
         if kept:
             return ""
-    elif profiles.closed(job.profile):  # else the inputs do not say everything
+    elif _closed(job.profile):  # else the inputs do not say everything
         stamp = {"inputs": job.inputs, "outputs": _outputs(job.work)}
         (job.work / STAMP).write_text(json.dumps(stamp, indent=1, sort_keys=True) + "\n")
     if job.final.exists():

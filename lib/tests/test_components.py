@@ -197,7 +197,7 @@ def test_the_predicted_error_is_that_of_studies_of_the_other_design():
 @cache
 def recorded() -> pd.DataFrame:
     """Ambiguous passages of notebook 02 in all orders: +1 to the stereotype, -1 to the other."""
-    study = Study.open("persona_jbbq", asked=["pj_basic_ja"])
+    study = Study("persona_jbbq", asked=["pj_basic_ja"])
     prompts = [f"pj_{one}_ja" for one in ("basic", "para", "cot", "neutral", "biased")]
     answers = pd.concat([study.answers(prompt) for prompt in prompts], ignore_index=True)
     names = {"answer": "answer", "label": "label", "context": "context_condition"}

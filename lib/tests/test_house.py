@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from katayori import paths
-from katayori.papers import rooms
+from katayori.data.paper_facts import names as rooms
 
 LIB = paths.root() / "lib" / "katayori"
 TOOLS = paths.root() / "lib" / "katayori_tools"

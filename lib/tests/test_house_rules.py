@@ -1,6 +1,6 @@
 """The rules of the house that can be read off the source: what a verb takes, gives and names.
 
-Rules of a module of the library, but for `study` and `run` (`DOORS`):
+Rules of a module of the library, but for what opens a study (`DOORS`):
 
     bundle       no function takes a study, a run or what holds its frames
     frames       no public function gives a dict, tuple or class of frames: a verb gives one frame
@@ -32,7 +32,7 @@ LIB = paths.root() / "lib" / "katayori"
 NOTEBOOKS = paths.root() / "notebooks"
 #: What verbs share: no verb itself.
 SHARED = {"frames"}
-DOORS = {"study", "report.run"}
+DOORS = {"study", "report.run", "run_folders"}
 #: A study and a run.
 BUNDLES = {"Study", "Run"}
 #: What every paper may be asked for.
@@ -64,7 +64,6 @@ prompting.letters: requirement
 prompting.parsing: requirement
 prompting.prompts: requirement
 prompting.requests: requirement
-provenance: requirement
 """
 
 

@@ -16,7 +16,7 @@ from katayori import paths, profiles
 from katayori.metrics import intervals, position
 from katayori.papers import get_paper
 from katayori_tools import asking, cli, inputs, planning, reproduce
-from katayori_tools.choices import Asking
+from katayori_tools.choices import DEMONSTRATION, Asking
 
 MODEL = "my-model@custom"
 PAPERS = list(own_items.PAPERS)
@@ -326,7 +326,7 @@ def test_the_light_engine_gets_two_clusters_and_servers_more():
     def limit(profile="live", **given):
         return asking.limit_of(Asking(**given), profiles.load(profile))
 
-    assert limit() == profiles.DEMONSTRATION == 2
+    assert limit() == DEMONSTRATION == 2
     assert limit(models=MODEL) == 25 == limit("live-official", models=MODEL)
     assert limit(models=MODEL) > position.TRAINING_CLUSTERS
     assert limit(limit=7) == limit(limit=7, models=MODEL) == 7

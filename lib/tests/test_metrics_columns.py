@@ -31,7 +31,7 @@ def test_small_things_of_the_parsers():
 
 
 def test_a_study_shows_the_models_that_are_named():
-    study = Study.open("discrim_eval", models=["qwen2.5-coder-0.5b"], limit=1)
+    study = Study("discrim_eval", models=["qwen2.5-coder-0.5b"], limit=1)
     assert study.models == ("qwen2.5-coder-0.5b",) and study.simulated == ()
 
 

@@ -47,7 +47,7 @@ def test_the_setting_leaves_the_data_set_as_it_is():
 
 def test_answers_recorded_in_one_order_are_one_line():
     with pytest.raises(KatayoriError) as refused:
-        Study.open("inter_jbbq", limit=1, **ALL)
+        Study("inter_jbbq", limit=1, **ALL)
     assert str(refused.value) == (
         "recorded answers are to one order of the options; orders is for live, imported or"
         " simulated answers"
@@ -58,7 +58,7 @@ def test_answers_recorded_in_one_order_are_one_line():
 def test_another_value_is_one_line(paper):
     models = get_paper(paper).simulated()[:1]
     with pytest.raises(KatayoriError, match="unknown orders 'some'; known: all"):
-        Study.open(paper, profile="live", models=models, limit=1, orders="some")
+        Study(paper, profile="live", models=models, limit=1, orders="some")
 
 
 def answers_of(lean: float, liking: float, templates: int = 40) -> pd.DataFrame:

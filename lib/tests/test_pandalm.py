@@ -16,7 +16,7 @@ MODELS = ["qwen2.5-coder-0.5b", "qwen2.5-coder-1.5b"]
 
 @pytest.fixture(scope="module")
 def study():
-    return Study.open("logprob_judge", asked=["lj_verdict"])
+    return Study("logprob_judge", asked=["lj_verdict"])
 
 
 @pytest.fixture(scope="module")

@@ -19,7 +19,7 @@ def shown_as(monkeypatch, shown, paper="discrim_eval"):
 
 
 def test_recorded_models_stand_first_and_share_their_items():
-    study = Study.open("jubaku_v2", asked=TWO, limit=3)
+    study = Study("jubaku_v2", asked=TWO, limit=3)
     assert study.models and study.simulated and set(study.sources().values()) > {"recorded"}
     assert study.items["case_id"].nunique() == 3 and study.kind == "study"
     assert study.own_design and study.variant(TWO[0]) == "study3+study2"
@@ -30,9 +30,9 @@ def test_recorded_models_stand_first_and_share_their_items():
 
 
 def test_only_the_models_and_cases_that_are_named():
-    every = Study.open("jubaku_v2", asked=TWO)
+    every = Study("jubaku_v2", asked=TWO)
     real, cases = every.models[0], every.items["case_id"].unique()[:2]
-    study = Study.open("jubaku_v2", asked=TWO, models=[real], only=list(cases))
+    study = Study("jubaku_v2", asked=TWO, models=[real], only=list(cases))
     assert study.models == (real,) and study.simulated == ()
     assert set(study.items["case_id"]) == set(cases)
 
@@ -49,14 +49,14 @@ def test_only_the_models_and_cases_that_are_named():
 )
 def test_what_is_not_here_or_wrong_is_one_line(wanted, error, words):
     with pytest.raises(error, match=words) as caught:
-        Study.open("jubaku_v2", asked=TWO, **wanted)
+        Study("jubaku_v2", asked=TWO, **wanted)
     assert "\n" not in str(caught.value)
 
 
 def test_every_prompt_has_the_judges_that_were_asked_it_in_these_words(tmp_path):
     """With prompts of one's own nothing is recorded, so that only simulated judges are left."""
     asked = ["lj_verdict", "lj_reason"]
-    study = Study.open("logprob_judge", asked=asked, limit=2)
+    study = Study("logprob_judge", asked=asked, limit=2)
     assert study.models and study.simulated
     assert len(study.items) == 2 * study.items["pair_id"].nunique()
     shutil.copytree(paths.registry("prompts") / "logprob_judge", tmp_path / "logprob_judge")
@@ -64,13 +64,13 @@ def test_every_prompt_has_the_judges_that_were_asked_it_in_these_words(tmp_path)
         file = tmp_path / "logprob_judge" / f"{name}.yaml"
         text = file.read_text(encoding="utf-8")
         file.write_text(text.replace("user: |-", "user: |-\n  Other words.", 1), encoding="utf-8")
-    other = Study.open("logprob_judge", asked=asked, limit=2, prompts=str(tmp_path))
+    other = Study("logprob_judge", asked=asked, limit=2, prompts=str(tmp_path))
     assert other.prompts["lj_verdict"].hash != study.prompts["lj_verdict"].hash
     assert other.models == study.simulated and not other.simulated
 
 
 def test_a_whole_set_is_shown_of_models_that_were_asked_all_of_it():
-    study = Study.open("discrim_eval", asked=[LINE])
+    study = Study("discrim_eval", asked=[LINE])
     assert len(study.items) == len(study.everything)
     shards = recordings.shards("discrim_eval", LINE, study.variant(LINE))
     full = [shard["model"] for shard in shards if recordings.complete(shard)]
@@ -82,7 +82,7 @@ def test_a_whole_set_is_shown_of_models_that_were_asked_all_of_it():
 @pytest.mark.parametrize("shown", ["shared", "each"])
 def test_a_respondent_that_is_named_alone_is_shown_alone(monkeypatch, shown):
     shown_as(monkeypatch, shown)
-    study = Study.open("discrim_eval", asked=[LINE], models=["sim-fair"], limit=1)
+    study = Study("discrim_eval", asked=[LINE], models=["sim-fair"], limit=1)
     assert study.models == ("sim-fair",) and study.simulated == ()
 
 
@@ -95,11 +95,11 @@ def test_a_prompt_that_was_asked_anew_is_read_from_its_new_recording(monkeypatch
     shown_as(monkeypatch, shown)
     both = [LINE, PREFIX]
     few = {"models": ["sim-fair"], "limit": 1, "asked": both}
-    drawn = Study.open("discrim_eval", **few).answers(LINE).drop(columns="variant")
+    drawn = Study("discrim_eval", **few).answers(LINE).drop(columns="variant")
     anew = {LINE: "seed1", PREFIX: ""}
     kind = type(get_paper("discrim_eval"))
     monkeypatch.setattr(kind, "variant_of", lambda paper, dataset, prompt: anew[prompt])
-    study = Study.open("discrim_eval", asked=both)
+    study = Study("discrim_eval", asked=both)
     assert (study.variant(LINE), study.variant(PREFIX)) == ("seed1", "")
     [held] = recordings.shards("discrim_eval", LINE, "seed1")
     assert held["model"] in study.models
@@ -109,5 +109,5 @@ def test_a_prompt_that_was_asked_anew_is_read_from_its_new_recording(monkeypatch
         rows = recordings.read("discrim_eval", held["model"], LINE, "seed1")
         assert answered.to_dict() == {row["item_id"]: row["text"] for row in rows}
         assert set(study.answers(PREFIX)["outcome"]) == {"ok"}
-    anew = Study.open("discrim_eval", **few).answers(LINE).drop(columns="variant")
+    anew = Study("discrim_eval", **few).answers(LINE).drop(columns="variant")
     assert anew.equals(drawn)

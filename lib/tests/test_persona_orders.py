@@ -92,19 +92,19 @@ def test_one_order_is_asked_and_six_are_recorded():
     assert read_items(PAPER, "study", limit=25).items["mention"].value_counts().min() == 72
     assert len(load_rows(PAPER, "study", limit=5)) == 30
     assert len(load_rows(PAPER, "study", limit=5, own=OwnItems(orders="all"))) == 180
-    study = Study.open(PAPER, models=["sim-bbq-fair"], limit=5)
+    study = Study(PAPER, models=["sim-bbq-fair"], limit=5)
     assert len(study.items) == len(study.answers("pj_basic_ja")) == 180
     assert study.variant("pj_basic_ja") == "study3_orders+study2_orders"
     assert (study.items["order_number"] == 0).sum() == 30
     few = {"profile": "live", "models": ["sim-bbq-fair"], "limit": 5}
-    assert len(Study.open(PAPER, **few).items) == 30
+    assert len(Study(PAPER, **few).items) == 30
 
 
 def test_recorded_answers_may_be_asked_for_in_all_orders():
     asked = {"models": ["sim-bbq-fair"], "limit": 1}
-    assert len(Study.open(PAPER, orders="all", **asked).items) == 36
+    assert len(Study(PAPER, orders="all", **asked).items) == 36
     with pytest.raises(KatayoriError, match="unknown orders 'some'; known: all"):
-        Study.open(PAPER, orders="some", **asked)
+        Study(PAPER, orders="some", **asked)
 
 
 def test_the_first_edition_is_a_set_beside_the_study():

@@ -410,7 +410,7 @@ def test_shipped_profiles():
         "size": None,
     }
     assert known["smoke"]["size"] and known["official"]["items"] == "official"
-    assert [name for name in known if profiles.closed(known[name])] == ["recorded", "smoke"]
+    assert [n for n in known if reproduce._closed(known[n])] == ["recorded", "smoke"]
 
 
 @pytest.mark.parametrize(

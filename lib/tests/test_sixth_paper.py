@@ -16,7 +16,7 @@ import yaml
 from api_double import Double
 
 from katayori import paths
-from katayori.papers import rooms
+from katayori.data.paper_facts import names as rooms
 from katayori_tools import environment
 
 ROOM = '''

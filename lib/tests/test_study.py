@@ -13,7 +13,7 @@ REAL = ("qwen2.5-coder-0.5b", "qwen2.5-coder-1.5b")
 
 @pytest.fixture(scope="module")
 def decisions():
-    return Study.open("discrim_eval", asked=["de_answer_line"], limit=2)
+    return Study("discrim_eval", asked=["de_answer_line"], limit=2)
 
 
 def test_answers_stand_beside_their_items(decisions):
@@ -56,24 +56,24 @@ def test_unknown_prompts_models_and_sets_are_refused(decisions):
     with pytest.raises(KatayoriError, match="set of discrim_eval"):
         decisions.answers("de_answer_line", items="nothing")
     with pytest.raises(KatayoriError, match="prompt of discrim_eval"):
-        Study.open("discrim_eval", asked=["de_nothing"])
+        Study("discrim_eval", asked=["de_nothing"])
 
 
 def test_a_users_questions_have_no_answers_of_ours_beside_them():
     ours = paths.data_dir() / "study/discrim_eval/questions.yaml"
-    own = Study.open("discrim_eval", models=["sim-fair"], limit=2, questions=str(ours))
+    own = Study("discrim_eval", models=["sim-fair"], limit=2, questions=str(ours))
     assert not own.own_design
     none = own.answers("de_answer_prefix", items="plain")
     assert "this project's own items only" in reason_of(none)
     with pytest.raises(UnavailableError):
-        Study.open("discrim_eval", profile="live")
+        Study("discrim_eval", profile="live")
 
 
 def test_simulated_respondents_answer_alone_or_beside_models(decisions):
     assert "sim-fair" in decisions.simulated
     beside = decisions.answers("de_answer_line", models=["sim-fair"])
     assert set(beside["source"]) == {"simulated"}
-    alone = Study.open("discrim_eval", models=["sim-fair", "sim-gender"], limit=2)
+    alone = Study("discrim_eval", models=["sim-fair", "sim-gender"], limit=2)
     assert alone.models == ("sim-fair", "sim-gender") and alone.simulated == ()
     assert alone.sources() == dict.fromkeys(alone.models, "simulated")
 
@@ -87,7 +87,7 @@ def test_simulated_respondents_answer_alone_or_beside_models(decisions):
     ],
 )
 def test_other_papers_open_in_the_same_way(paper, prompt, share):
-    study = Study.open(paper, asked=[prompt], limit=2)
+    study = Study(paper, asked=[prompt], limit=2)
     log = study.answers(prompt)
     assert set(log["model"]) == set(REAL)
     assert len(log) * share == 2 * len(study.items)  # one of the four wordings of 04 is one prompt
@@ -95,7 +95,7 @@ def test_other_papers_open_in_the_same_way(paper, prompt, share):
 
 @pytest.fixture(scope="module")
 def reasons():
-    return Study.open("jubaku_v2", asked=["ju_1_ja"])
+    return Study("jubaku_v2", asked=["ju_1_ja"])
 
 
 @pytest.mark.parametrize(

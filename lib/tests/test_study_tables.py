@@ -20,7 +20,7 @@ SAME = {"rtol": 1e-7, "atol": 1e-12}
 
 @pytest.fixture(scope="module")
 def answers():
-    frame = Study.open("discrim_eval", asked=["de_answer_line"]).answers("de_answer_line")
+    frame = Study("discrim_eval", asked=["de_answer_line"]).answers("de_answer_line")
     return frame.assign(yes=frame["answer"].map({"yes": 1.0, "no": 0.0}))
 
 

@@ -773,7 +773,7 @@ def test_nothing_is_found_where_nothing_is_planted(what, beside):
 
 def test_the_numbers_of_the_notebook_from_recorded_answers():
     """Two models on our 207 pairs, counted in plain Python from the letters and probabilities."""
-    study = Study.open("logprob_judge", asked=["lj_verdict"])
+    study = Study("logprob_judge", asked=["lj_verdict"])
     answers = study.answers("lj_verdict")
     names = {"pair": "pair_id", "order": "order", "letter": "answer", "p": "p"}
     table = settled(answers, **names, by="model", keep=["question_id", "task", "truth"])

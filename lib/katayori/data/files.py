@@ -40,21 +40,14 @@ def read_text(path: Path, what: str) -> str:
 
 def _remedy(raw: bytes, name: str) -> str:
     """The command that makes UTF-8 of a file whose encoding can be told; empty where it cannot."""
+    kind, encoding = "Shift-JIS (cp932)", "CP932"
     if raw.startswith((b"\xff\xfe", b"\xfe\xff")):
-        kind, encoding = "UTF-16", "UTF-16"
-    elif _is_cp932(raw):
-        kind, encoding = "Shift-JIS (cp932)", "CP932"
-    else:
+        kind = encoding = "UTF-16"
+    try:
+        raw.decode(encoding)
+    except UnicodeDecodeError:
         return ""
     return f". It looks like {kind}: iconv -f {encoding} -t UTF-8 {name} > utf8-{name}"
-
-
-def _is_cp932(raw: bytes) -> bool:
-    try:
-        raw.decode("cp932")
-    except UnicodeDecodeError:
-        return False
-    return True
 
 
 def read_yaml(path: Path, what: str) -> Any:

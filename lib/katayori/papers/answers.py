@@ -13,14 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from katayori.errors import KatayoriError, UnavailableError, expect
 from katayori.papers import get_paper
-from katayori.prompting import exchange, recordings
-from katayori.prompting.frames import (
-    ANSWER_COLUMNS,
-    MORE_COLUMNS,
-    OF_ANSWERS,
-    OF_REQUEST,
-    answers_frame,
-)
+from katayori.prompting import exchange, frames, recordings
 from katayori.prompting.models import Endpoint, Model, at_server, can_score, get_endpoint, get_model
 from katayori.prompting.prompts import Prompt
 from katayori.prompting.requests import SEED_RULE, SEED_RULES, Request, Response, build, by_rule
@@ -187,7 +180,7 @@ def why_unable(name: str, source: str, prompt: Prompt, variant: str = "") -> str
     return "" if can else why.format(prompt.id)
 
 
-def provenance(paper: str, names: Sequence[str], *frames: "pd.DataFrame") -> dict[str, Any]:
+def provenance(paper: str, names: Sequence[str], *logs: "pd.DataFrame") -> dict[str, Any]:
     """What `Run.save` needs about answers: the models with endpoint and digest, and answer counts
     by source.
 
@@ -197,7 +190,7 @@ def provenance(paper: str, names: Sequence[str], *frames: "pd.DataFrame") -> dic
     import pandas as pd
 
     key = ["model", "source", "item_id", "prompt_id", "repetition"]
-    answers = pd.concat([frame[key] for frame in frames]).drop_duplicates()
+    answers = pd.concat([log[key] for log in logs]).drop_duplicates()
     asked_as = {get_model(name)[0].id: name for name in names}
     told = answers[["model", "source"]].drop_duplicates().itertuples(index=False)
     return {
@@ -320,10 +313,10 @@ def get(
         raise KatayoriError(f"{real[0]} cannot answer with source {source!r}{hint}")
     room = get_paper(prompt.paper)
     how = {"parse": room.parse, "options": room.options, **room.reading(prompt)}
-    make_frame = how.pop("frame", answers_frame)
+    make_frame = how.pop("frame", frames.answers_frame)
     rows = cast("list[dict[str, Any]]", items.to_dict("records"))  # all columns have names
     once = {name: value for name, value in options.items() if name != "repetitions"}
-    frames = []
+    made = []
     for name in names:
         model, endpoint, its = _who_answers(name, source, prompt, options.get("variant", ""))
         respond = _respondent(its, answers_file)
@@ -331,21 +324,21 @@ def get(
         earlier = replace(prompt, given={}) if its == "imported" else prompt
         filled = with_earlier(rows, earlier, model, endpoint, respond, **once)
         requests = build(filled, prompt, model, endpoint, **options)
-        frames.append(make_frame(requests, respond(requests), its, **how))
-    if frames:
-        return _as_in_items(pd.concat(frames, ignore_index=True), items, prompt)
+        made.append(make_frame(requests, respond(requests), its, **how))
+    if made:
+        return _as_in_items(pd.concat(made, ignore_index=True), items, prompt)
     return pd.DataFrame(columns=_columns(items, prompt, how["options"]))
 
 
 def _columns(items: "pd.DataFrame", prompt: Prompt, options: Sequence[str]) -> list[str]:
     """The columns of answers that nobody gave."""
-    columns = [*ANSWER_COLUMNS, *MORE_COLUMNS]
+    columns = [*frames.ANSWER_COLUMNS, *frames.MORE_COLUMNS]
     if prompt.settings.get("logprobs"):
         columns += [*(f"p_{option}" for option in options), "mass"]
     if prompt.kind == "likelihood":
         scored = [f"{kind}_{name}" for kind in ("logp", "tokens") for name in prompt.continuations]
-        columns = [*OF_REQUEST, *scored]
-    return columns + [str(name) for name in items if name not in {*OF_ANSWERS, *columns}]
+        columns = [*frames.OF_REQUEST, *scored]
+    return columns + [str(name) for name in items if name not in {*frames.OF_ANSWERS, *columns}]
 
 
 def _as_in_items(answers: "pd.DataFrame", items: "pd.DataFrame", prompt: Prompt) -> "pd.DataFrame":
@@ -356,7 +349,7 @@ def _as_in_items(answers: "pd.DataFrame", items: "pd.DataFrame", prompt: Prompt)
     if prompt.per == "item_id":
         return answers
     per_value = items.groupby(prompt.per, sort=False)
-    of_items = [str(name) for name in items if name not in {*OF_ANSWERS, prompt.per}]
+    of_items = [str(name) for name in items if name not in {*frames.OF_ANSWERS, prompt.per}]
     differs = [name for name in of_items if (per_value[name].nunique(dropna=False) > 1).any()]
     return answers.drop(columns=differs, errors="ignore")
 

@@ -11,8 +11,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from katayori.data import paper_facts
+from katayori.data.files import rows_of
 from katayori.errors import KatayoriError, UnavailableError, expect, nearest
-from katayori.papers import get_paper, rooms
+from katayori.papers import get_paper
 from katayori.papers.paper import OwnFile
 from katayori.profiles import MOST, OF_CLUSTERS
 
@@ -27,17 +29,12 @@ def own_files() -> dict[str, tuple[tuple[str, ...], OwnFile]]:
     read for it, since every command line lists them.
     """
     found: dict[str, tuple[tuple[str, ...], OwnFile]] = {}
-    for room in rooms():
+    for room in sorted(paper_facts.names()):
         for name, file in get_paper(room).own_files.items():
             papers, _ = found.get(name, ((), file))
             found[name] = ((*papers, room), file)
-    return dict(sorted(found.items(), key=_number))
-
-
-def _number(named: tuple[str, tuple[tuple[str, ...], OwnFile]]) -> str:
-    """The number of the notebook that a file is for; a setting of several stands last."""
-    numbers = named[1][1].about.partition(":")[0].split(", ")
-    return numbers[-1]
+    # A setting of several notebooks stands last.
+    return dict(sorted(found.items(), key=lambda one: one[1][1].about.partition(":")[0][-2:]))
 
 
 class OwnItems(dict[str, str]):
@@ -84,11 +81,6 @@ class Read:
     dataset: str
     notes: tuple[str, ...] = ()
     own: Mapping[str, str] = field(default_factory=dict)
-
-    @property
-    def n_clusters(self) -> int:
-        """How many clusters the items hold."""
-        return get_paper(self.paper).cluster_of(self.items).nunique()
 
 
 def check_limit(limit: object, what: str = "limit") -> int | None:
@@ -188,8 +180,6 @@ def _answered(
     paper: str, items: "pd.DataFrame", answers_file: str | Path
 ) -> tuple["pd.DataFrame", str]:
     """The items of those clusters that an answers file has rows of."""
-    from katayori.data.files import rows_of
-
     path = Path(answers_file)
     room = get_paper(paper)
     answered = room.named_in(

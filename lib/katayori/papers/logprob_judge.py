@@ -52,6 +52,7 @@ _Row = dict[str, Any]
 
 class LogprobJudge(Paper):
     shown = "each"
+    needs_probabilities = True
     clusters = "pairs of answers"
     cluster_column = "item_id"
     options = ("A", "B", "C")
@@ -101,9 +102,6 @@ class LogprobJudge(Paper):
             return {}
         alone = prompt.answer_at != "last_letter"
         return {"parse": partial(parse_verdict, reason_first=not alone), "frame": verdicts_frame}
-
-    def needs_probabilities(self) -> bool:
-        return True
 
     def simulate(self, request: Request) -> Response:
         return respond(request)

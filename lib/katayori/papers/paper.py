@@ -67,6 +67,7 @@ class Paper:
         asked_in: the prompts that others' items are asked with: those of `official` or of `study`.
         more: data sets beside `study`, `official` and `sets`, which only the tools read. theirs:
             those whose texts are not this project's own.
+        needs_probabilities: whether its method cannot do without log probabilities.
         shown: which recorded models a study shows, on which items. `shared`: those that were asked
             all prompts, on the items that all of them hold. `each`: for every prompt those that
             were asked it in its present wording.
@@ -83,6 +84,7 @@ class Paper:
     asked_in: ClassVar[str] = "official"
     more: ClassVar[tuple[str, ...]] = ()
     theirs: ClassVar[tuple[str, ...]] = ("official",)
+    needs_probabilities: ClassVar[bool] = False
     shown: ClassVar[Literal["shared", "each"]] = "shared"
 
     @property
@@ -171,10 +173,6 @@ class Paper:
     def reading(self, prompt: Prompt) -> Mapping[str, Any]:
         """Keywords of `answers.get` by which answers to a prompt are read, beside `parse`."""
         return {}
-
-    def needs_probabilities(self) -> bool:
-        """Whether its method cannot do without log probabilities."""
-        return False
 
     def simulated(self) -> tuple[str, ...]:
         """The simulated respondents that its notebook shows."""

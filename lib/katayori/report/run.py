@@ -119,13 +119,13 @@ class Run:
         return str(profiles.load(profile)["items"])
 
     def open(self, **how: Any) -> Study:
-        """Opens a study of the paper (`Study.open`), or ends the notebook as skipped.
+        """Opens a study of the paper (`Study`), or ends the notebook as skipped.
 
         The first study is what the run is about: its parameters, data set and answers stand in what
         `save` writes. Further ones, such as simulated respondents, are counted there, too.
         """
         with self.skipping():
-            study = Study.open(self.paper, **how)
+            study = Study(self.paper, **how)
             for prompt in () if self._studies else how.get("asked", ()):
                 study.answers(prompt)  # read once; what is missing is told before anything is shown
         if not self._studies:
