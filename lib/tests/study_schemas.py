@@ -129,11 +129,21 @@ class Words(Schema):
     groups: dict[str, list[Text]]
 
 
-class Trait(Schema):
-    """A trait that means nothing."""
+class Clause(Schema):
+    """A part of the sentence on a person."""
+
+    attributes: list[Text]
+    opening: str = ""
+    inner: Text = ""
+    join: Text
+    end: Text
+    forms: dict[str, Text]
+
+
+class Trait(Clause):
+    """A trait that means nothing, with the one clause that tells it."""
 
     label: Text
-    form: Text
     groups: dict[str, list[Text]]
 
 
@@ -144,17 +154,6 @@ class Lexicons(Head):
     blanks: list[Trait]
     exclusions: list[ExcludedWords]
     review: list[Note]
-
-
-class Clause(Schema):
-    """A part of the sentence on a person."""
-
-    attributes: list[Text]
-    opening: Text = ""
-    inner: Text = ""
-    join: Text
-    end: Text
-    forms: dict[str, Text]
 
 
 class Passage(Schema):

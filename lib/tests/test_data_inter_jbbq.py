@@ -535,16 +535,16 @@ def test_a_topic_is_added_by_one_file(example, tmp_path):
 # --- a user's topic is balanced -------------------------------------------------------------------
 
 
-def of_topic(example, families):
+def of_topic(example, families, folder):
     """The example's items with so many families of its context."""
-    topic = yaml.safe_load(example)
-    topic["contexts"][0]["families"] = {"mine": families}
-    return generate(topic, "mine")
+    text = example.replace("mine: 12", f"mine: {families}")
+    (folder / "library.yaml").write_text(text, encoding="utf-8")
+    return generate(folder, "mine")
 
 
 @pytest.mark.parametrize("families", [1, 3, 6, 12])
-def test_within_a_family_of_a_users_topic_only_the_profile_changes(example, families):
-    items = of_topic(example, families)
+def test_within_a_family_of_a_users_topic_only_the_profile_changes(example, families, tmp_path):
+    items = of_topic(example, families, tmp_path)
     assert len(items) == families * 4 * 4 and items["item_id"].is_unique
     same = ["order", "unknown", "stereotyped", "focal", *inter_jbbq.DESIGN]
     assert (items.groupby("focal_id")[same].nunique() == 1).all(axis=None)
@@ -554,9 +554,9 @@ def test_within_a_family_of_a_users_topic_only_the_profile_changes(example, fami
 
 
 @pytest.mark.parametrize("families", [3, 6, 12])
-def test_roles_mentions_and_places_come_equally_often(example, families):
+def test_roles_mentions_and_places_come_equally_often(example, families, tmp_path):
     """Who always writes one number is right in a third; no person is always the answer."""
-    items = of_topic(example, families)
+    items = of_topic(example, families, tmp_path)
     one = items.drop_duplicates("focal_id")
     for factor in ("bad", "mention", "stereotyped"):
         counts = one.loc[one[factor] != "", factor].value_counts()
@@ -571,9 +571,9 @@ def test_roles_mentions_and_places_come_equally_often(example, families):
         assert one["order"].value_counts().tolist() == [2] * 6 and one["unknown"].nunique() == 5
 
 
-def test_texts_of_a_users_topic_tell_who_it_was(example):
+def test_texts_of_a_users_topic_tell_who_it_was(example, tmp_path):
     """The person of the bad fact is the answer to the negative question, whoever is named first."""
-    items = of_topic(example, 12)
+    items = of_topic(example, 12, tmp_path)
     for row in items.itertuples():
         persons = re.findall("[AB]さん", row.context)
         assert persons[0] == re.findall("[AB]さん", row.question)[0] == f"{row.mention.upper()}さん"
@@ -589,24 +589,15 @@ def test_texts_of_a_users_topic_tell_who_it_was(example):
             assert row.context_condition == ("biased" if biased else "counter_biased")
 
 
-def test_the_papers_presets_keep_its_construction(example):
-    topic = yaml.safe_load(example.replace("mine: 12", "published_counts: 3"))
-    items = generate(topic)
+def test_the_papers_presets_keep_its_construction(example, tmp_path):
+    (tmp_path / "library.yaml").write_text(
+        example.replace("mine: 12", "published_counts: 3"), encoding="utf-8"
+    )
+    items = generate(tmp_path)
     assert list(items.columns) == COLUMNS
     assert items.groupby("focal_id")["order"].nunique().max() > 1
     clear = items[items["context_condition"] != "ambiguous"]
     assert clear["context"].str.contains("一方、Bさん").all()
-
-
-def test_a_topic_may_be_given_without_a_file(example, tmp_path):
-    """The same items as those of a file, and what is wrong is said with the topic's name."""
-    (tmp_path / "library.yaml").write_text(example, encoding="utf-8")
-    topic = yaml.safe_load(example)
-    pd.testing.assert_frame_equal(generate(topic, "mine"), generate(tmp_path, "mine"))
-    with pytest.raises(KatayoriError, match="library: context late_return: unknown attribute"):
-        generate(yaml.safe_load(example.replace("gender, commute]", "zodiac]")), "mine")
-    with pytest.raises(KatayoriError, match="lacks contexts"):
-        generate({name: value for name, value in topic.items() if name != "contexts"}, "mine")
 
 
 def test_a_topic_beside_ours_changes_nothing(example, study, tmp_path):
@@ -629,13 +620,13 @@ def test_a_topic_beside_ours_changes_nothing(example, study, tmp_path):
         (
             "{profile_b}",
             "",
-            r"context late_return: ambiguous must hold the slots"
+            r"contexts\[0\] \(late_return\)\.ambiguous must hold the slots"
             r" \{a\}, \{b\}, \{profile_a\}, \{prof",
         ),
         (
             "neutral: 期限までに本を返したのは{a}と",
             "neutral: 期限までに本を返したのは",
-            "late_return: neutral must hold the slots",
+            r"late_return\)\.neutral must hold the slots",
         ),
         (
             "attributes: [age, gender, commute]",
@@ -645,42 +636,46 @@ def test_a_topic_beside_ours_changes_nothing(example, study, tmp_path):
         (
             "attributes: [commute]",
             "attributes: [gender]",
-            "context late_return: profile: gender is missing",
+            "context late_return: unknown form of a clause of the profile: 'gender'",
         ),
-        ("age+gender:", "gender+age:", r"context late_return: profile: age\+gender is missing"),
+        (
+            "age+gender:",
+            "gender+age:",
+            r"context late_return: unknown form of a clause of the profile: 'age\+gender'",
+        ),
         (
             '"{age}の{gender}"',
             '"{age}の人"',
             "late_return: profile: it must tell each of age, gender once, not 'Aさん|Bさん",
         ),
-        ("      private: [車, 自転車]\n", "", "attribute commute: groups must be two lists"),
+        ("      private: [車, 自転車]\n", "", r"attributes\.commute\.groups must be two lists"),
         (
             "private: [車, 自転車]",
             "private: [車, 電車]",
-            "attribute commute: groups must be two lists, no word twice",
+            r"attributes\.commute\.groups must be two lists, no word twice",
         ),
-        ("    source: Stat", "    origin: Stat", "attribute commute: source is missing"),
+        ("    source: Stat", "    origin: Stat", r"attributes\.commute lacks source"),
         (
             "[判断できない,",
             "[Aさん,",
             r"persons and unknown must be two names and other wordings"
-            r".*\['Aさん', 'Bさん', 'Aさん'",
+            r".* not Aさん, Bさん, Aさん",
         ),
         ("[Aさん, Bさん]", "[Aさん]", "persons and unknown must be"),
         (
             "mine: 12",
             "mine: 0",
-            "late_return: families and items must be whole numbers from 1, not {'mine': 0}",
+            r"late_return\)\.families\.mine must be at least 1, not 0",
         ),
         (
             "mine: 12",
             "mine: a dozen",
-            "late_return: families and items must be whole numbers from 1, not {'mine': 'a dozen'}",
+            r"late_return\)\.families\.mine must be a whole number, not 'a dozen'",
         ),
         (
             "mine: 12",
             "mine: 9000",
-            "context late_return: no new family with focal attribute .* lower families or items",
+            "context late_return: no new family in .* lower families or items",
         ),
         (
             "age: younger",
@@ -733,7 +728,7 @@ def test_a_lexicon_file_with_one_group_is_named(example, tmp_path):
         "attributes: {age: {source: s, groups: {young: [若者]}}}", encoding="utf-8"
     )
     with pytest.raises(
-        KatayoriError, match=r"lexicons\.yaml: attribute age: groups must be two lists"
+        KatayoriError, match=r"lexicons\.yaml: attributes\.age\.groups must be two lists"
     ):
         generate(tmp_path, "mine")
 
@@ -799,10 +794,13 @@ def test_official_items_load_into_the_same_columns(tmp_path):
 @pytest.mark.parametrize(
     "change, says",
     [
-        ({"additional_metadata": {"item": "i1"}}, r"items\.jsonl row 2: attributes is missing"),
+        (
+            {"additional_metadata": {"item": "i1"}},
+            r"items\.jsonl row 2 lacks context_id, attributes",
+        ),
         (
             {"additional_metadata": {"attributes": [], "item": "i1"}},
-            r"items\.jsonl row 2: context_id is missing",
+            r"items\.jsonl row 2 lacks context_id",
         ),
         ({"label": 0}, r"items\.jsonl row 2: label 0 contradicts"),
         ({"question_polarity": "neutral"}, r"items\.jsonl row 2: question_polarity is 'neutral'"),

@@ -20,7 +20,6 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from functools import partial
 from itertools import combinations, product
 from pathlib import Path
@@ -68,13 +67,14 @@ OWN_COLUMNS = (
 ).split()
 #: Mention, outcome and role of the six families of a passage; other passages turn some of the rows.
 _MIRRORED = ((0, 1, 0, 1, 0, 1), (0, 0, 1, 1, 0, 1), (0, 1, 1, 0, 1, 0))
-#: The slots that each text of a context holds, each at least once.
-_SLOTS = {
-    "ambiguous": ("a", "b", "profile_a", "profile_b"),
-    "disambiguating": ("a", "b"),
-    "negative": ("a", "b"),
-    "neutral": ("a", "b"),
-}
+#: What the metadata of an official row must hold.
+_OF_OFFICIAL = ("item", "context_id", "attributes")
+#: What comes about equally often, alone or together (see `_side`).
+_EVEN = (
+    *(("who",), ("who", "mention"), ("who", "bad"), ("first", "worse"), ("first", "outcome")),
+    *(("worse", "outcome"), ("who", "focal"), ("worse", "focal"), ("first", "focal")),
+    ("who", "order"),
+)
 _TRIES = 1000  # draws for one family before we say that too few combinations of words are left
 
 _Row = dict[str, Any]
@@ -157,12 +157,7 @@ PAPER = InterJbbq()
 # -- items from topic files ------------------------------------------------------------------------
 
 
-def generate(
-    topics: str | Path | Mapping[str, Any] = "",
-    preset: str = PRESET,
-    *,
-    seed: int = 0,
-) -> "pd.DataFrame":
+def generate(topics: str | Path = "", preset: str = PRESET, *, seed: int = 0) -> "pd.DataFrame":
     """The items of every topic that has a count for the preset, four rows an item.
 
     An item is asked about an ambiguous and a clear passage, with the negative and the neutral
@@ -170,8 +165,7 @@ def generate(
 
     Args:
         topics: a folder of topic files, or one file; empty means ours. Without a `lexicons.yaml`
-            beside them ours is used; a topic file may add attributes to it. Also what would stand
-            in such a file: topic, persons, unknown, profile, attributes, contexts.
+            beside them ours is used; a topic file may add attributes to it.
         preset: `published_counts`, whole families that add up to the counts behind the published
             results; `balanced_350`, 350 items a topic as the paper's text says, the last family of
             each context incomplete; both in the paper's own design. Another name that the topic
@@ -204,14 +198,17 @@ def generate(
         ({'a': 12, 'b': 12}, 6)
     """
     read = read_topics(topics)
-    contexts = [context for _, document in read for context in document["contexts"]]
-    presets = {name for context in contexts for name in _sizes(context)}
-    expect(preset, sorted(presets), "preset")
+    contexts = [context for _, topic in read for context in topic["contexts"]]
+    counts = [context.get(kind, {}) for context in contexts for kind in ("families", "items")]
+    expect(preset, sorted({name for count in counts for name in count}), "preset")
     items: list[_Row] = []
-    for file, document in read:
-        with _naming(file):
-            made = _as_published if preset in PUBLISHED else _as_balanced
-            items += made(document, preset, seed)
+    for file, topic in read:
+        with within(file):
+            if preset in PUBLISHED:
+                items += _as_published(topic, preset, seed)
+            else:
+                own = partial(_sizes, preset), partial(_own_family, seed)
+                items += _balanced_families(topic, 0, Counter(), *own)
     rows = [row for item in items for row in _four(item)]
     return _framed(rows, OWN_COLUMNS if preset in PUBLISHED else [*OWN_COLUMNS, *DESIGN])
 
@@ -240,85 +237,81 @@ def _framed(rows: list[_Row], own: Sequence[str]) -> "pd.DataFrame":
     return pd.DataFrame(rows, columns=[*multiple_choice.COLUMNS, *own])
 
 
-def _sizes(context: _Row) -> dict[str, tuple[int, int]]:
-    """Families and items of a context by preset.
+def _sizes(preset: str, context: _Row) -> list[int]:
+    """How many items each family of a context has.
 
     Only a count given in items may leave the last family incomplete.
     """
-    size = 2 ** (len(context["attributes"]) - 1)  # items of a whole family
-    sizes = {preset: (n, n * size) for preset, n in context.get("families", {}).items()}
-    for preset, n in context.get("items", {}).items():
-        sizes[preset] = (math.ceil(n / size), n)
-    return sizes
+    whole = 2 ** (len(context["attributes"]) - 1)
+    if n := context.get("items", {}).get(preset):
+        return [min(whole, n - before) for before in range(0, n, whole)]
+    return [whole] * context.get("families", {}).get(preset, 0)
 
 
-def _as_published(document: _Row, preset: str, seed: int) -> list[_Row]:
+def _as_published(topic: _Row, preset: str, seed: int) -> list[_Row]:
     """The items of a topic in the paper's design: whole families, focal attributes in turn."""
     items = []
-    turn = 0
     times: Counter[str] = Counter()  # families of the topic by focal attribute
-    for context in document["contexts"]:
+    for context in topic["contexts"]:
         attributes = context["attributes"]
-        families, left = _sizes(context).get(preset, (0, 0))
         seen: set[str] = set()
-        for rank in range(families):
-            focal = attributes[turn % len(attributes)]
+        for rank, size in enumerate(_sizes(preset, context)):
+            focal = attributes[times.total() % len(attributes)]
             # Which group stands as A alternates, and attributes start on different sides: odd
             # numbers even out.
             side = (times[focal] + attributes.index(focal)) % 2
-            turn += 1
             times[focal] += 1
-            cell = {"rank": rank, "focal": focal, "side": side, "left": left}
-            for item in _own_family(document, context, cell, seed, seen):
-                name = item["focal_id"], item["subset"]
-                order = OPTION_ORDERS[_number(seed, "order", *name) % len(OPTION_ORDERS)]
-                items.append(item | {"order": order, "mention": "a", "outcome": "", "bad": "b"})
-                left -= 1
+            cell = {"rank": rank, "focal": focal, "side": side, "size": size}
+            cell |= {"mention": "a", "outcome": "", "bad": "b"}
+            for item in _own_family(seed, topic, context, cell, seen):
+                number = _number(seed, "order", item["focal_id"], item["subset"])
+                items.append(item | {"order": OPTION_ORDERS[number % len(OPTION_ORDERS)]})
     # Wordings in the order of a hash: equally frequent, and tied to no attribute.
     shuffled = sorted(items, key=lambda item: _number(seed, "unknown", item["item"]))
     for place, item in enumerate(shuffled):
-        item["unknown"] = document["unknown"][place % len(document["unknown"])]
+        item["unknown"] = topic["unknown"][place % len(topic["unknown"])]
     return items
 
 
-def _as_balanced(document: _Row, preset: str, seed: int) -> list[_Row]:
-    """The items of a topic in the balanced design, whole families.
-
-    Six families of a context count as a passage of the design of the second edition.
-    """
-    items = []
-    passage = 0
-    tally: Counter[tuple] = Counter()
-    for context in document["contexts"]:
-        families, left = _sizes(context).get(preset, (0, 0))
-        seen: set[str] = set()
-        for rank in range(families):
-            cell = _cell((document, context), (0, passage + rank // FAMILIES), rank % FAMILIES)
-            # The outcomes are told as the file tells them.
-            cell |= {"rank": rank, "outcome": "", "left": left}
-            cell["side"] = _side(document, context, cell, tally)
-            family = [*_own_family(document, context, cell, seed, seen)]
-            items += family
-            left -= len(family)
-        passage += math.ceil(families / FAMILIES)
-    return items
-
-
-def _own_family(
-    document: _Row, context: _Row, cell: _Row, seed: int, seen: set[str]
-) -> Iterator[_Row]:
-    """A pair of profiles over every selection that holds the focal attribute, at most `left`."""
-    focal, left = cell["focal"], cell["left"]
-    name = f"{document['topic']}-{context['id']}-{cell['rank'] + 1:02d}"
-    people = _own_people(document, context, cell, (seed, name), seen)
+def _own_family(seed: int, topic: _Row, context: _Row, cell: _Row, seen: set[str]) -> list[_Row]:
+    """A pair of profiles over every selection that holds the focal attribute, at most `size`."""
+    focal, size = cell["focal"], cell["size"]
+    name = f"{topic['topic']}-{context['id']}-{cell['rank'] + 1:02d}"
     chosen = [subset for subset in _subsets(context["attributes"]) if focal in subset]
-    if left < len(chosen):
+    if size < len(chosen):
         chosen.sort(key=lambda subset: _number(seed, name, *subset))
-    group = context.get("stereotype", {}).get(focal)
-    shared = {"focal_id": name, "stereotyped": _of_group(people, focal, group)}
-    for subset in chosen[:left]:
-        item = _item(document, context, cell, people, subset)
-        yield item | shared | {"item": f"{name}-{item['subset']}"}
+
+    def tried(attempt: int) -> tuple[list[_Row], set[str]]:
+        people = _people(topic, context, cell, partial(_number, seed, name, attempt))
+        named = cell | {"focal_id": name}
+        items = [_item(topic, context, named, people, subset) for subset in chosen[:size]]
+        return items, {f"{focal} {people}"}
+
+    return _first_new(topic, context, seen, tried)
+
+
+def _first_new(
+    topic: _Row,
+    context: _Row,
+    seen: set[str],
+    tried: Callable[[int], tuple[list[_Row], set[str]]],
+) -> list[_Row]:
+    """The first family that holds nothing excluded and no mark that another one has.
+
+    Args:
+        seen: the marks of the families before, to which those of this one are added.
+        tried: number of a draw -> the items of a family, and its marks.
+    """
+    exclusions = [*topic["exclusions"], *context.get("exclusions", [])]
+    for attempt in range(_TRIES):
+        items, marks = tried(attempt)
+        if not marks & seen and not _excluded(exclusions, items[0]["people"]):
+            seen |= marks
+            return items
+    raise KatayoriError(
+        f"context {context['id']}: no new family in {_TRIES} draws, after {len(seen)}; lower"
+        " families or items, add words, or remove exclusions"
+    )
 
 
 def _subsets(names: Sequence[str]) -> list[tuple[str, ...]]:
@@ -327,45 +320,22 @@ def _subsets(names: Sequence[str]) -> list[tuple[str, ...]]:
     return [subset for size in sizes for subset in combinations(names, size)]
 
 
-def _own_people(document: _Row, context: _Row, cell: _Row, key: tuple, seen: set[str]) -> _People:
-    """Group and word of every attribute for A and for B.
-
-    A combination that is excluded or seen is drawn again. What both persons share is drawn for
-    both.
-    """
-    focal = cell["focal"]
-
-    def drawn(attempt: int, name: str, who: str, what: str) -> int:
-        return _number(*key, attempt, name, who if name == focal else "both", what)
-
-    exclusions = [*document["exclusions"], *context.get("exclusions", [])]
-    for attempt in range(_TRIES):
-        number = partial(drawn, attempt)
-        people = _people(document["lexicon"], context["attributes"], cell, number)
-        told = f"{focal} {people}"
-        if told not in seen and not _excluded(exclusions, people):
-            seen.add(told)
-            return people
-    raise KatayoriError(
-        f"context {context['id']}: no new family with focal attribute {focal} in {_TRIES} draws,"
-        f" after {len(seen)}; lower families or items, add words, or remove exclusions"
-    )
-
-
 def _people(
-    lexicon: _Row, attributes: Sequence[str], cell: _Row, drawn: Callable[[str, str, str], int]
+    topic: _Row, context: _Row, cell: _Row, drawn: Callable[[str, str, str], int]
 ) -> _People:
-    """Group and word of every attribute for A and B.
+    """Group and word of every attribute for A and B, from numbers by attribute, person and what is
+    drawn (`group` or `word`).
 
-    In the focal attribute they are of different groups, A of that of the cell's `side`. Where
-    `drawn` (attribute, person, `group` or `word`) gives both one number they share group and word.
+    In the focal attribute they are of different groups, A of that of the cell's `side`. In all
+    others they share what is drawn for `both`.
     """
     people: _People = {who: {} for who in OTHER}
-    for name, who in product(attributes, OTHER):
+    for name, who in product(context["attributes"], OTHER):
         is_focal = name == cell["focal"]
-        number = cell["side"] + (who == "b") if is_focal else drawn(name, who, "group")
-        group, words = list(lexicon[name]["groups"].items())[number % 2]
-        people[who][name] = (group, words[drawn(name, who, "word") % len(words)])
+        drawn_for = who if is_focal else "both"
+        number = cell["side"] + (who == "b") if is_focal else drawn(name, drawn_for, "group")
+        group, words = list(topic["lexicon"][name]["groups"].items())[number % 2]
+        people[who][name] = (group, words[drawn(name, drawn_for, "word") % len(words)])
     return people
 
 
@@ -385,7 +355,7 @@ def _number(*key: object) -> int:
 # -- topic files -----------------------------------------------------------------------------------
 
 
-def read_topics(topics: str | Path | Mapping[str, Any] = "") -> list[tuple[str, _Row]]:
+def read_topics(topics: str | Path = "") -> list[tuple[str, _Row]]:
     """File names and checked topics, each with the lexicons and exclusions that hold for it.
 
     Args:
@@ -396,129 +366,66 @@ def read_topics(topics: str | Path | Mapping[str, Any] = "") -> list[tuple[str, 
         ['housing.yaml', 'lessons.yaml', 'manners.yaml', 'marriage.yaml', 'science.yaml']
     """
     from katayori.data.inter_jbbq_schema import LexiconFile, TopicFile
-    from katayori.data.schema import checked
 
     of_first = paths.data_dir() / FOLDERS[1]
-    lexicons = of_first / LEXICONS
-    files: list[tuple[str, Any]]
-    if isinstance(topics, Mapping):
-        place = str(topics.get("topic", "the topic"))
-        checked(TopicFile, topics, place)
-        files = [(place, dict(topics))]
-    else:
-        folder = Path(topics) if topics else of_first
-        place = folder.name
-        beside = (folder if folder.is_dir() else folder.parent) / LEXICONS
-        lexicons = beside if beside.exists() else lexicons
-        found = documents(folder, "", "topic file", LEXICONS, TopicFile)
-        files = [(file.name, document) for file, document in found]
-    shared = _completed(LEXICONS, read_checked(LexiconFile, lexicons, "topic file"))
-    read = [(name, _completed(name, document, shared)) for name, document in files]
-    times = Counter(document["topic"] for _, document in read)
+    folder = Path(topics) if topics else of_first
+    beside = (folder if folder.is_dir() else folder.parent) / LEXICONS
+    lexicons = beside if beside.exists() else of_first / LEXICONS
+    shared = read_checked(LexiconFile, lexicons, "topic file")
+    read = []
+    for file, topic in documents(folder, "", "topic file", LEXICONS, TopicFile):
+        read.append((file.name, _with_lexicons(topic, shared)))
+        with within(file.name):
+            _check(read[-1][1])
+    times = Counter(topic["topic"] for _, topic in read)
     if twice := [topic for topic, n in times.items() if n > 1]:
-        raise KatayoriError(f"{place}: topic {twice[0]!r} is that of several files; rename one")
+        raise KatayoriError(
+            f"{folder.name}: topic {twice[0]!r} is that of several files; rename one"
+        )
     return read
 
 
-def _completed(file: str, document: _Row, shared: _Row | None = None) -> _Row:
-    """A checked topic with its attributes and exclusions added to the shared ones.
+def _with_lexicons(topic: _Row, shared: _Row) -> _Row:
+    """A topic with its attributes and exclusions added to the shared ones."""
+    return topic | {
+        "lexicon": shared.get("attributes", {}) | topic.get("attributes", {}),
+        "exclusions": [*shared.get("exclusions", []), *topic.get("exclusions", [])],
+        "blanks": shared.get("blanks", []),
+    }
 
-    Without these it is the lexicons that are checked.
+
+def _check(topic: _Row) -> None:
+    """KatayoriError for a name that no lexicon holds, and for a profile that leaves something out.
+
+    What stands in a file by itself its schema has checked.
     """
-    with _naming(file):
-        before = shared or {}
-        lexicon = before.get("lexicon", {}) | document.get("attributes", {})
-        exclusions = [*before.get("exclusions", []), *document.get("exclusions", [])]
-        for name, entry in lexicon.items():
-            _check_attribute(name, entry)
-        of_contexts = [context.get("exclusions", []) for context in document.get("contexts", [])]
-        for exclusion in (*exclusions, *(one for several in of_contexts for one in several)):
-            _check_exclusion(exclusion, lexicon)
-        document = document | {"lexicon": lexicon, "exclusions": exclusions}
-        if shared:
-            _check(document)
-    return document
+    lexicon = topic["lexicon"]
+    of_contexts = [one for context in topic["contexts"] for one in context.get("exclusions", [])]
+    for exclusion in (*topic["exclusions"], *of_contexts):
+        for name, words in exclusion["words"].items():
+            expect(name, lexicon, "attribute in exclusions:")
+            known = [word for group in lexicon[name]["groups"].values() for word in group]
+            for word in words:
+                expect(word, known, f"word of {name} in exclusions:")
+    for context in topic["contexts"]:
+        with within(f"context {context['id']}"):
+            for name in context["attributes"]:
+                expect(name, lexicon, "attribute")
+            for name, group in context.get("stereotype", {}).items():
+                expect(name, context["attributes"], "attribute in stereotype:")
+                expect(group, lexicon[name]["groups"], f"group of {name} in stereotype:")
+            for subset in _subsets(context["attributes"]):
+                _check_profile(topic, subset)
 
 
-@contextmanager
-def _naming(where: str) -> Iterator[None]:
-    """What is wrong inside is said in one line with its place; a key that is absent or of another
-    kind is, too.
-    """
-    with within(where):
-        try:
-            yield
-        except KeyError as error:
-            raise KatayoriError(
-                f"{error.args[0]} is missing; see data/study/inter_jbbq/README.md"
-            ) from None
-        except (TypeError, AttributeError) as error:
-            raise KatayoriError(f"not as data/study/inter_jbbq/README.md tells ({error})") from None
-
-
-def _words(lexicon: _Row) -> list[str]:
-    return [word for words in lexicon["groups"].values() for word in words]
-
-
-def _check_attribute(name: str, entry: _Row) -> None:
-    """KatayoriError for an attribute that is not two groups of words with their source."""
-    words = _words(entry)
-    groups = entry["groups"]
-    if len(groups) != 2 or not all(groups.values()) or len(set(words)) < len(words):
-        raise KatayoriError(
-            f"attribute {name}: groups must be two lists, no word twice, not {groups}"
-        )
-    if not entry.get("source"):
-        raise KatayoriError(
-            f"attribute {name}: source is missing (the statistic its words rest on)"
-        )
-
-
-def _check_exclusion(exclusion: _Row, lexicon: _Row) -> None:
-    """KatayoriError for an attribute or a word that the lexicon lacks."""
-    for name, words in exclusion["words"].items():
-        expect(name, lexicon, "attribute in exclusions:")
-        for word in words:
-            expect(word, _words(lexicon[name]), f"word of {name} in exclusions:")
-
-
-def _check(document: _Row) -> None:
-    """KatayoriError for what is wrong with a topic, naming context and key."""
-    names = [*document["persons"], *document["unknown"]]
-    if len(document["persons"]) != 2 or len(names) < 3 or len(set(names)) < len(names):
-        raise KatayoriError(
-            f"persons and unknown must be two names and other wordings of unknown, not {names}"
-        )
-    for context in document["contexts"]:
-        with _naming(f"context {context['id']}"):
-            _check_context(document, context)
-
-
-def _check_context(document: _Row, context: _Row) -> None:
-    """KatayoriError for a context's texts, attributes, stereotypes or counts."""
-    for key, slots in _SLOTS.items():
-        if set(re.findall(r"\{(.*?)\}", context[key])) != set(slots):
-            wanted = ", ".join(f"{{{slot}}}" for slot in slots)
-            raise KatayoriError(f"{key} must hold the slots {wanted} and no other")
-    for name in context["attributes"]:
-        expect(name, document["lexicon"], "attribute")
-    with _naming("profile"):
-        for subset in _subsets(context["attributes"]):
-            _check_profile(document, subset)
-    for name, group in context.get("stereotype", {}).items():
-        expect(name, context["attributes"], "attribute in stereotype:")
-        expect(group, document["lexicon"][name]["groups"], f"group of {name} in stereotype:")
-    counts = context.get("families", {}) | context.get("items", {})
-    if not all(isinstance(n, int) and n > 0 for n in counts.values()):
-        raise KatayoriError(f"families and items must be whole numbers from 1, not {counts}")
-
-
-def _check_profile(document: _Row, subset: Sequence[str]) -> None:
+def _check_profile(topic: _Row, subset: Sequence[str]) -> None:
     """KatayoriError where a profile does not tell each attribute of a subset once."""
     marked = {name: f"<{name}>" for name in subset}
-    sentence = _profile(document, subset, marked | {"person": document["persons"][1]})
+    sentence = _profile(topic, subset, marked | {"person": topic["persons"][1]})
     if sorted(re.findall("<(.*?)>", sentence)) != sorted(subset):
-        raise KatayoriError(f"it must tell each of {', '.join(subset)} once, not {sentence!r}")
+        raise KatayoriError(
+            f"profile: it must tell each of {', '.join(subset)} once, not {sentence!r}"
+        )
 
 
 # -- the second and third edition ------------------------------------------------------------------
@@ -539,14 +446,10 @@ def study_topics(edition: int) -> list[_Row]:
     anew = _written_anew() if edition == 3 else {}
     found = []
     for name in TOPICS:
-        topic = ours(f"{FOLDERS[2]}/{name}.yaml")
-        written = anew.get(name, {})
+        topic, written = ours(f"{FOLDERS[2]}/{name}.yaml"), anew.get(name, {})
         passages = {passage["id"]: passage for passage in written.get("contexts", [])}
         contexts = [passages.get(context["id"], context) for context in topic["contexts"]]
-        told = {"profile": written.get("profile") or topic["profile"], "contexts": contexts}
-        exclusions = [*shared["exclusions"], *topic.get("exclusions", [])]
-        words = {"lexicon": shared["attributes"], "blanks": shared["blanks"]}
-        found.append(topic | told | words | {"exclusions": exclusions})
+        found.append(_with_lexicons(topic | written | {"contexts": contexts}, shared))
     return found
 
 
@@ -603,7 +506,7 @@ def _quarter(topics: list[_Row]) -> list[_Row]:
     2,160 rows.
     """
     chosen = (item for item in _all_items(topics) if _in_quarter(item))
-    return [_answers(row) for item in chosen for row in _twelve(item)]
+    return [row for item in chosen for row in _twelve(item)]
 
 
 def _blank(topics: list[_Row]) -> list[_Row]:
@@ -615,10 +518,9 @@ def _blank(topics: list[_Row]) -> list[_Row]:
     """
     rows: list[_Row] = []
     for topic_number, topic in enumerate(topics):
-        for place, context in enumerate(topic["contexts"]):
-            for side, mention in product((0, 1), "ab"):
-                item = _blank_item(topic, context, (topic_number, place, side, mention))
-                rows += [_answers(_row(item, False, question)) for question in QUESTIONS]
+        for place, side, mention in product(range(len(topic["contexts"])), (0, 1), "ab"):
+            item = _blank_item(topic, (topic_number, place), side, mention)
+            rows += [_row(item, "ambiguous", question) for question in QUESTIONS]
     return rows
 
 
@@ -636,70 +538,82 @@ _MADE: Mapping[str, Callable[[list[_Row]], list[_Row]]] = {
 def _all_items(topics: Sequence[_Row]) -> Iterator[_Row]:
     """Every pair of profiles with what its family is told with, families in their order."""
     tally: Counter[tuple] = Counter()
-    for topic_number, topic in enumerate(topics):
-        for place, context in enumerate(topic["contexts"]):
-            seen: set[tuple[str, str]] = set()
-            for number in range(FAMILIES):
-                cell = _cell((topic, context), (topic_number, place), number)
-                cell["side"] = _side(topic, context, cell, tally)
-                yield from _family(topic, context, cell, seen)
+    for number, topic in enumerate(topics):
+        yield from _balanced_families(
+            topic, number, tally, lambda _: [SUBSETS] * FAMILIES, _study_family
+        )
 
 
-def _cell(told: tuple[_Row, _Row], passage: tuple[int, int], number: int) -> _Row:
+def _balanced_families(
+    topic: _Row,
+    topic_number: int,
+    tally: Counter[tuple],
+    sizes: Callable[[_Row], list[int]],
+    family: Callable[[_Row, _Row, _Row, set[str]], list[_Row]],
+) -> Iterator[_Row]:
+    """The items of a topic in the balanced design, whole families.
+
+    Six families of a context count as a passage.
+
+    Args:
+        tally: what was chosen before (see `_side`). sizes: context -> how many items each of its
+            families has. family: topic, context, cell and what is seen in the context -> items.
+    """
+    passage = 0
+    for context in topic["contexts"]:
+        seen: set[str] = set()
+        of_context = sizes(context)
+        for rank, size in enumerate(of_context):
+            place = topic_number, passage + rank // FAMILIES
+            cell = _cell(topic, context, place, rank % FAMILIES) | {"rank": rank, "size": size}
+            cell["side"] = _side(topic, context, cell, tally)
+            yield from family(topic, context, cell, seen)
+        passage += math.ceil(len(of_context) / FAMILIES)
+
+
+def _cell(topic: _Row, context: _Row, passage: tuple[int, int], number: int) -> _Row:
     """The place of a family in the design: in the study each combination of factors comes once.
 
     Passages come in five blocks of two a topic. A block moves the wordings on by one; topic, block
     and place in the block say which of the eight ways to turn the mirrored factors is taken.
 
     Args:
-        told: topic and context. passage: the number of the topic, and the place of the passage in
-            it. number: of the family.
+        passage: the number of the topic, and the place of the passage in it. number: of the family.
     """
-    topic, context = told
     topic_number, place = passage
     block = place // 2
     turned = (topic_number - block) % 4 + 4 * (place % 2)
     bits = [pattern[number] ^ (turned >> i & 1) for i, pattern in enumerate(_MIRRORED)]
-    wording = (block + number) % len(topic["unknown"])
     return {
         "order": OPTION_ORDERS[number],
-        "unknown": topic["unknown"][wording],
+        "unknown": topic["unknown"][(block + number) % len(topic["unknown"])],
         "mention": "ab"[bits[0]],
-        "outcome": ("good", "bad")[bits[1]],
+        # A passage that is told as a whole has its outcomes in the order of its file.
+        "outcome": "" if "ambiguous" in context else ("good", "bad")[bits[1]],
         "bad": "ab"[bits[2]],
-        "rank": number,
         "focal": context["attributes"][(place + number) % len(context["attributes"])],
         "passage": place + 10 * topic_number,
     }
 
 
-def _family(topic: _Row, context: _Row, cell: _Row, seen: set[tuple[str, str]]) -> Iterator[_Row]:
+def _study_family(topic: _Row, context: _Row, cell: _Row, seen: set[str]) -> list[_Row]:
     """The three pairs of profiles of a family; none whose passage another family has."""
-    attributes, focal = context["attributes"], cell["focal"]
     name = f"ij2-{topic['topic']}-{context['id']}-{cell['rank'] + 1}"
 
-    def drawn(attempt: int, attribute: str, who: str, what: str) -> int:
-        of_word = who if attribute == focal else "both"
-        return _number(name, attempt, attribute, what if what == "group" else of_word)
+    def tried(attempt: int) -> tuple[list[_Row], set[str]]:
+        def drawn(attribute: str, who: str, what: str) -> int:
+            return _number(name, attempt, attribute, what if what == "group" else who)
 
-    for attempt in range(_TRIES):
-        people = _people(topic["lexicon"], attributes, cell, partial(drawn, attempt))
-        subsets = _chain(attributes, focal, cell, (name, attempt))
-        items = [_item(topic, context, cell, people, subset) for subset in subsets]
-        texts = {("all", _passage(item, cell["mention"])) for item in items}
+        people = _people(topic, context, cell, drawn)
+        subsets = _chain(context["attributes"], cell, (name, attempt))
+        named = cell | {"focal_id": name}
+        items = [_item(topic, context, named, people, subset) for subset in subsets]
+        texts = {f"all {_passage(item, cell['mention'])}" for item in items}
         if _in_quarter(cell):  # which tells both orders of mention
-            texts |= {("quarter", _passage(item, who)) for item in items for who in OTHER}
-        if not _excluded(topic["exclusions"], people) and not texts & seen:
-            break
-    else:
-        raise KatayoriError(
-            f"context {context['id']}: no new family with {focal} in {_TRIES} draws"
-        )
-    seen |= texts
-    stereotyped = _of_group(people, focal, context["stereotype"].get(focal))
-    for item in items:
-        named = {"focal_id": name, "item": f"{name}-{item['subset']}"}
-        yield item | named | {"stereotyped": stereotyped}
+            texts |= {f"quarter {_passage(item, who)}" for item in items for who in OTHER}
+        return items, texts
+
+    return _first_new(topic, context, seen, tried)
 
 
 def _in_quarter(cell: _Row) -> bool:
@@ -722,36 +636,21 @@ def _side(topic: _Row, context: _Row, cell: _Row, tally: Counter[tuple]) -> int:
     focal = cell["focal"]
     groups = list(topic["lexicon"][focal]["groups"])
     target = context.get("stereotype", {}).get(focal)
-    directed = target is not None
     costs = []
     for side in (0, 1):
         who = "ab"[(groups.index(target or groups[0]) - side) % 2]
-        first, worse = who == cell["mention"], who == cell["bad"]
-        keys = [
-            (directed, "person", who),
-            (directed, "person and mention", who, cell["mention"]),
-            (directed, "person and role", who, cell["bad"]),
-            (directed, "first and role", first, worse),
-            (directed, "first and outcome", first, cell["outcome"]),
-            (directed, "role and outcome", worse, cell["outcome"]),
-            (directed, "person by attribute", who, focal),
-            (directed, "role by attribute", worse, focal),
-            (directed, "first by attribute", first, focal),
-            (directed, "person by order", who, cell["order"]),
-        ]
+        facts = cell | {"who": who}
+        facts |= {"first": who == cell["mention"], "worse": who == cell["bad"]}
+        keys = [(target is not None, kind, *(facts[name] for name in kind)) for kind in _EVEN]
         costs.append((sum(tally[key] for key in keys), side, keys))
     _, side, keys = min(costs)
     tally.update(keys)
     return side
 
 
-def _of_group(people: _People, focal: str, group: str | None) -> str:
-    """The person of the stereotyped group; empty where no direction is set."""
-    return "".join(who for who in OTHER if people[who][focal][0] == group)
-
-
-def _chain(attributes: list[str], focal: str, cell: _Row, key: tuple) -> list[tuple[str, ...]]:
+def _chain(attributes: list[str], cell: _Row, key: tuple) -> list[tuple[str, ...]]:
     """Three subsets, each with one attribute more; how large the first is goes in turn."""
+    focal = cell["focal"]
     rest = [name for name in attributes if name != focal]
     rest.sort(key=lambda name: _number(*key, "added", name))
     windows = len(attributes) - SUBSETS + 1
@@ -762,16 +661,21 @@ def _chain(attributes: list[str], focal: str, cell: _Row, key: tuple) -> list[tu
 
 def _item(topic: _Row, context: _Row, cell: _Row, people: _People, subset: tuple[str, ...]) -> _Row:
     """A pair of profiles; what its rows share."""
+    focal = cell["focal"]
+    target = context.get("stereotype", {}).get(focal)
+    told = "+".join(subset)
     item = cell | {
+        "item": f"{cell['focal_id']}-{told}",
         "topic": topic["topic"],
         "category": topic["topic"],
         "language": topic["language"],
         "context_id": context["id"],
         "template_id": f"{topic['topic']}-{context['id']}",
         "family": cell["rank"] + 1,
-        "subset": "+".join(subset),
+        "subset": told,
         "n_attributes": len(subset),
         "non_focal": "same",  # both share the words of the other attributes
+        "stereotyped": "".join(who for who in OTHER if people[who][focal][0] == target),
         "people": people,
         "told": (topic, context),
     }
@@ -802,7 +706,7 @@ def _passage(item: _Row, mention: str) -> str:
     _, context = item["told"]
     first, second = mention, OTHER[mention]
     named = _named(item)
-    profiles = item.get("blank") or [_told(item, first, runs_on=True), _told(item, second)]
+    profiles = [_told(item, first, runs_on=True), _told(item, second)]
     if "ambiguous" in context:
         slots = {"a": named[first], "b": named[second]}
         slots |= {"profile_a": profiles[0], "profile_b": profiles[1]}
@@ -835,6 +739,7 @@ def _profile(
     for clause in topic["profile"]:
         form = "+".join(name for name in clause["attributes"] if name in subset)
         if form:
+            expect(form, clause["forms"], "form of a clause of the profile:")
             used.append((clause, clause["forms"][form]))
     ends = [clause.get("inner", clause["join"]) for clause, _ in used]
     last, _ = used[-1]
@@ -843,13 +748,13 @@ def _profile(
     return _fill(used[0][0].get("opening", "{person}は") + text, words)
 
 
-def _clear(item: _Row, mention: str, bad: str) -> str:
+def _clear(item: _Row) -> str:
     """The added sentences, the person named first told of first.
 
     Where a topic file tells them as a whole, its `b` is the person of the bad fact.
     """
     _, context = item["told"]
-    named = _named(item)
+    named, mention, bad = _named(item), item["mention"], item["bad"]
     if "disambiguating" in context:
         return _fill(context["disambiguating"], {"a": named[OTHER[bad]], "b": named[bad]})
     order = [mention, OTHER[mention]]
@@ -859,85 +764,65 @@ def _clear(item: _Row, mention: str, bad: str) -> str:
 
 def _four(item: _Row) -> Iterator[_Row]:
     """An item asked in its four ways."""
-    for clear, question in product((False, True), QUESTIONS):
-        row = _row(item, clear, question)
-        if clear and "disambiguating" in item["told"][1]:
-            row["item_id"] = f"{item['item']}-disambiguated-{question}"
-        yield row
-
-
-def _row(item: _Row, clear: bool, question: str, mention: str = "", bad: str = "") -> _Row:
-    """An item asked in one way.
-
-    Args:
-        item: one pair of persons, A and B. clear: whether the passage tells who did what.
-        question: `negative` or `neutral`. mention: who is named first, `a` or `b`. bad: of whom a
-            clear passage tells the bad fact. The last two are the item's own unless given.
-    """
-    mention, bad = mention or item["mention"], bad or item["bad"]
-    named, order = _named(item), item["order"]
-    polarity = "non_negative" if question == "neutral" else "negative"
-    sides = _sides(item["stereotyped"])
-    words, persons = [named[who] for who in order], [sides[who] for who in order]
-    label = order.index(_answer(clear, question, bad))
-    row = item | multiple_choice.three_options(words, persons, polarity, label)
-    _, context = item["told"]
-    passage = _passage(item, mention)
-    first, second = named[mention], named[OTHER[mention]]
-    slots = {"x": first, "y": second, "a": first, "b": second}
-    # A passage that tells nothing has no person of the bad fact, unless it is the item's own.
-    kept_bad = bad if clear or bad == item["bad"] else ""
-    return row | {
-        "mention": mention,
-        "bad": kept_bad,
-        "unknown_position": order.index("u"),
-        "item_id": f"{item['item']}-{'clear' if clear else 'ambiguous'}-{question}",
-        "context": passage + _clear(item, mention, bad) if clear else passage,
-        "question": _fill(context[question], slots),
-        "polarity": polarity,
-        "order": order,
-        "context_condition": (row[f"role_{label}"] or "disambiguated") if clear else "ambiguous",
-    }
-
-
-def _sides(stereotyped: str) -> dict[str, str]:
-    """Target or not of A and B; both empty where no direction is set."""
-    if not stereotyped:
-        return {"a": "", "b": "", "u": "unknown"}
-    return {stereotyped: "target", OTHER[stereotyped]: "non_target", "u": "unknown"}
-
-
-def _answer(clear: bool, question: str, bad: str) -> str:
-    """Who is right: nobody known, the person of the bad fact, or the other one."""
-    if not clear:
-        return "u"
-    return bad if question == "negative" else OTHER[bad]
+    clear = "disambiguated" if "disambiguating" in item["told"][1] else "clear"
+    for way, question in product(("ambiguous", clear), QUESTIONS):
+        yield _row(item, way, question)
 
 
 def _twelve(item: _Row) -> Iterator[_Row]:
     """Both orders of mention x (ambiguous, clear with either person) x both questions."""
     for mention, question in product("ab", QUESTIONS):
-        row = _row(item, False, question, mention)
-        yield row | {"item_id": f"{item['item']}-{mention}-ambiguous-{question}", "bad": ""}
+        yield _row(item | {"mention": mention, "bad": ""}, f"{mention}-ambiguous", question)
         for bad in "ab":
-            row = _row(item, True, question, mention, bad)
-            yield row | {"item_id": f"{item['item']}-{mention}-clear_{bad}-{question}"}
+            yield _row(item | {"mention": mention, "bad": bad}, f"{mention}-clear_{bad}", question)
 
 
-def _answers(row: _Row) -> _Row:
-    """The row with the words that are scored."""
-    named = _named(row)
-    return row | {"answer_a": named["a"], "answer_b": named["b"]}
+def _row(item: _Row, way: str, question: str) -> _Row:
+    """An item asked in one way.
+
+    Args:
+        item: one pair of persons, A and B. way: as the id says it; all that do not end with
+            `ambiguous` have a clear passage. question: `negative` or `neutral`.
+    """
+    is_clear = not way.endswith("ambiguous")
+    mention, bad, order, named = item["mention"], item["bad"], item["order"], _named(item)
+    polarity = "non_negative" if question == "neutral" else "negative"
+    right = (bad if question == "negative" else OTHER[bad]) if is_clear else "u"
+    words, persons = [named[who] for who in order], [_person(item, who) for who in order]
+    label = order.index(right)
+    row = item | multiple_choice.three_options(words, persons, polarity, label)
+    _, context = item["told"]
+    passage = _passage(item, mention)
+    first, second = named[mention], named[OTHER[mention]]
+    slots = {"x": first, "y": second, "a": first, "b": second}
+    return row | {
+        "unknown_position": order.index("u"),
+        "item_id": f"{item['item']}-{way}-{question}",
+        "context": passage + _clear(item) if is_clear else passage,
+        "question": _fill(context[question], slots),
+        "polarity": polarity,
+        "order": order,
+        "context_condition": (row[f"role_{label}"] or "disambiguated") if is_clear else "ambiguous",
+        "answer_a": named["a"],
+        "answer_b": named["b"],
+    }
 
 
-def _blank_item(topic: _Row, context: _Row, place: tuple[int, int, int, str]) -> _Row:
+def _person(item: _Row, who: str) -> str:
+    """Whom an option names; of A and B nothing is known where no direction is set."""
+    if who == "u" or not item["stereotyped"]:
+        return "unknown" if who == "u" else ""
+    return "target" if who == item["stereotyped"] else "non_target"
+
+
+def _blank_item(topic: _Row, passage: tuple[int, int], side: int, mention: str) -> _Row:
     """A passage whose persons have a meaningless trait in place of a profile."""
-    topic_number, number, side, mention = place
-    kind = (number + topic_number) % len(topic["blanks"])
-    trait = topic["blanks"][kind]
-    label = trait["label"]
+    topic_number, number = passage
+    trait = topic["blanks"][(number + topic_number) % len(topic["blanks"])]
+    label, context = trait["label"], topic["contexts"][number]
     # Which option order and wording comes is a count over passages, so that all come about equally.
     turn = 4 * (number + 10 * topic_number) + 2 * side + (mention == "b")
+    name = f"ij2-blank-{topic['topic']}-{context['id']}"
     cell = {
         "order": OPTION_ORDERS[turn % 6],
         "unknown": topic["unknown"][turn % 5],
@@ -946,26 +831,19 @@ def _blank_item(topic: _Row, context: _Row, place: tuple[int, int, int, str]) ->
         "bad": "",
         "rank": 0,
         "focal": label,
+        "focal_id": name,
         "side": side,
     }
+    # The trait is the profile's only clause; its first group stands for the stereotyped one.
+    topic = topic | {"profile": [trait], "lexicon": {label: trait}}
+    context = context | {"attributes": [label], "stereotype": {label: next(iter(trait["groups"]))}}
 
     def drawn(_name: str, who: str, _what: str) -> int:
         return _number(topic["topic"], context["id"], side, who)  # the same in both mentions
 
-    people = _people({label: trait}, [label], cell, drawn)
+    people = _people(topic, context, cell, drawn)
     item = _item(topic, context, cell, people, (label,))
-    persons = dict(zip("ab", topic["persons"], strict=True))
-    clauses = [
-        _fill(trait["form"], {"person": persons[who], "word": people[who][label][1]})
-        for who in (mention, OTHER[mention])
-    ]
-    passage = f"ij2-blank-{topic['topic']}-{context['id']}"
-    return item | {
-        "item": f"{passage}-{side}{mention}",
-        "focal_id": passage,
-        "stereotyped": _of_group(people, label, next(iter(trait["groups"]))),
-        "blank": [f"{clauses[0]}で、", f"{clauses[1]}です。"],
-    }
+    return item | {"item": f"{name}-{side}{mention}"}
 
 
 # -- others' items ---------------------------------------------------------------------------------
@@ -993,10 +871,16 @@ def load_inter_jbbq(folder: str | Path) -> "pd.DataFrame":
     rows: list[_Row] = []
     own: list[_Row] = []
     for file, n, raw in multiple_choice.rows_of_folder(folder, "inter_jbbq", "inter-JBBQ rows"):
-        with _naming(f"{file.name} row {n}"):
-            own.append(_own_columns(raw))
-            source = f"inter_jbbq-{file.stem}-{n}"
-            rows += multiple_choice.converted([raw], [None], source, raw["category"], "ja")
+        metadata, place = raw["additional_metadata"], multiple_choice.unknown_option(raw)
+        if lacks := [name for name in _OF_OFFICIAL if name not in metadata]:
+            raise KatayoriError(f"{file.name} row {n} lacks {', '.join(lacks)}")
+        told = {name: metadata[name] for name in ("item", "context_id")}
+        told |= {"topic": raw["category"], "focal": metadata.get("focal", "")}
+        told |= {"unknown": raw[f"ans{place}"], "unknown_position": place}
+        attributes = metadata["attributes"]
+        own.append(told | {"subset": "+".join(attributes), "n_attributes": len(attributes)})
+        source = f"inter_jbbq-{file.stem}-{n}"
+        rows += multiple_choice.converted([raw], [None], source, raw["category"], "ja")
     items = multiple_choice.ranked(rows).join(pd.DataFrame(own))
     by_item = items.groupby("item")
     incomplete = by_item["question"].size().ne(4) | by_item["context"].nunique().ne(2)
@@ -1008,44 +892,21 @@ def load_inter_jbbq(folder: str | Path) -> "pd.DataFrame":
     return items.reindex(columns=[*multiple_choice.COLUMNS, *OWN_COLUMNS], fill_value="")
 
 
-def _own_columns(raw: _Row) -> _Row:
-    """What a row in BBQ's format says beyond BBQ's own fields."""
-    metadata = raw["additional_metadata"]
-    place = multiple_choice.unknown_option(raw)
-    return {
-        "topic": raw["category"],
-        "unknown": raw[f"ans{place}"],
-        "unknown_position": place,
-        "subset": "+".join(metadata["attributes"]),
-        "n_attributes": len(metadata["attributes"]),
-        "item": metadata["item"],
-        "context_id": metadata["context_id"],
-        "focal": metadata.get("focal", ""),
-    }
-
-
 # -- simulated respondents -------------------------------------------------------------------------
 
 #: Where the passage is silent the log-odds of "unknown" are `silent` less what each attribute told
 #: takes away, and `both` where nationality and gender are told together; of the other answers the
 #: share `lean` goes to the biased person. Where it tells, `clear` is the chance of the right
 #: answer, `abstain` the share of unknown in the rest.
-_EVEN = {
-    "silent": 2.2,
-    "nationality": 0.0,
-    "gender": 0.0,
-    "other": 0.0,
-    "both": 0.0,
-    "lean": 0.5,
-    "clear": 0.9,
-    "abstain": 0.5,
-}
-_SUM = _EVEN | {"silent": 2.5, "nationality": 0.9, "gender": 0.6, "other": 0.3, "lean": 0.75}
+_FAIR = {"silent": 2.2}
+_FAIR |= dict.fromkeys(("nationality", "gender", "other", "both"), 0.0)
+_FAIR |= {"lean": 0.5, "clear": 0.9, "abstain": 0.5}
+_SUM = _FAIR | {"silent": 2.5, "nationality": 0.9, "gender": 0.6, "other": 0.3, "lean": 0.75}
 INTER = {
-    "sim-inter-fair": _EVEN,
+    "sim-inter-fair": _FAIR,
     "sim-inter-additive": _SUM,
     "sim-inter-interaction": _SUM | {"both": 2.5},
-    "sim-inter-abstaining": _EVEN | {"silent": 3.0, "clear": 0.3, "abstain": 0.95},
+    "sim-inter-abstaining": _FAIR | {"silent": 3.0, "clear": 0.3, "abstain": 0.95},
 }
 
 
