@@ -2,8 +2,9 @@
 file.
 """
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, Literal
 
 from katayori import paths
 from katayori.data.files import read_yaml
@@ -29,11 +30,23 @@ def _read(path: Path) -> dict[str, dict[str, Any]]:
     }
 
 
+@dataclass(frozen=True)
+class Profile:
+    """One profile, by its name; `size` is full or a number."""
+
+    example: ClassVar[str] = "data/profiles.yaml"
+
+    items: Literal["study", "official"]
+    answers: Literal["recorded", "live", "simulated", "imported"]
+    size: Any = None
+    about: Any = None
+
+
 def _profile(where: str, name: str, block: dict) -> dict[str, Any]:
     from katayori.data.schema import checked, written
-    from katayori.prompting.registry_schema import Profile
 
-    size = checked(Profile, block, where).size
+    # What is left out counts as null, so that what is valid is named.
+    size = checked(Profile, {"items": None, "answers": None} | block, where).size
     if size != "full" and not (type(size) is int and 0 < size <= MOST):
         raise KatayoriError(
             f"{where}: size must be full or a positive number {OF_CLUSTERS}, at most {MOST:,},"

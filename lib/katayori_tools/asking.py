@@ -567,9 +567,7 @@ def estimate(chosen: Asking, width: float = 2.0, pilot: str = "stored") -> int:
     from katayori_tools import planning
 
     _, registered = registry()
-    priced = [
-        name for name, model in registered.items() if set(papers) & set(model.fields["papers"])
-    ]
+    priced = [name for name, model in registered.items() if set(papers) & set(model.papers)]
     chosen = replace(chosen, models=chosen.models or " ".join(priced))
     rows = []
     clusters: dict[tuple[str, str], int] = {}

@@ -19,7 +19,7 @@ from itertools import chain
 from typing import IO, Any
 
 from katayori.errors import KatayoriError
-from katayori.prompting.models import Endpoint, Model, digest_of
+from katayori.prompting.models import Endpoint, Model, abilities, digest_of
 from katayori.prompting.requests import Request, Response
 from katayori.prompting.store import batches
 from katayori_tools.answer_store import Store
@@ -131,7 +131,10 @@ def limits_of(endpoint: Endpoint) -> dict[str, int | None]:
         given = os.environ.get(variable, "").strip()
         if given and not (given.isdecimal() and int(given)):
             raise KatayoriError(f"{variable} must be a whole number above 0, not {given!r}")
-        limits[name] = int(given) if given else endpoint.limits.get(name)
+        limit = int(given) if given else endpoint.limits.get(name)
+        if limit is not None and limit < 1:
+            raise KatayoriError(f"{name} of endpoint {endpoint.name} must be above 0, not {limit}")
+        limits[name] = limit
     return limits
 
 
@@ -148,7 +151,7 @@ def cost_of(model: Model, prompt_tokens: int, completion_tokens: int) -> float |
     """US dollars from the registry's prices per million tokens; None where a price is unknown."""
     if model.endpoint == "simulated" or model.endpoint.startswith("local"):
         return 0.0
-    price_in, price_out = model.fields.get("price_input"), model.fields.get("price_output")
+    price_in, price_out = model.price_input, model.price_output
     if price_in is None or price_out is None:
         return None
     return (prompt_tokens * price_in + completion_tokens * price_out) / 1e6
@@ -256,7 +259,7 @@ class _Run:
 
     def _draw(self) -> Iterator[Request]:
         """What the store does not hold yet, counted as it is drawn."""
-        supports = self.endpoint.supports | self.model.fields.get("supports", {})
+        supports = abilities(self.model, self.endpoint)
         in_parts: Iterable[Sequence[Request]]
         if isinstance(self.requests, Sequence):
             in_parts = [self.requests]

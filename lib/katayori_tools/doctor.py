@@ -137,7 +137,7 @@ def _probe(model_id: str) -> Iterator[Line]:
     model, endpoint = models.get_model(model_id)
     returned, text = asyncio.run(planning.probe_logprobs(model, endpoint))
     yield OK if returned else ABSENT, f"probe {model_id}", text
-    supports = endpoint.supports | model.fields.get("supports", {})
+    supports = models.abilities(model, endpoint)
     if supports.get("prefill") is True:
         text = f"endpoint {endpoint.name} continues a given start of the answer"
         yield OK, f"probe {model_id}", text

@@ -75,7 +75,7 @@ async def probe_logprobs(
 
     Returns whether it does, and what was seen.
     """
-    limit = endpoint.supports.get("max_tokens_field") or "max_tokens"
+    limit = str(endpoint.supports.get("max_tokens_field") or "max_tokens")
     body = {
         "messages": [{"role": "user", "content": "Say yes."}],
         limit: 1,

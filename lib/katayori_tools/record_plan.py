@@ -95,7 +95,7 @@ def works(papers: Sequence[str] = (), models: Sequence[str] = (), edition: str =
 
 
 def _size(work: Work) -> float:
-    return get_model(work.model)[0].fields.get("size_b") or 0.0
+    return get_model(work.model)[0].size_b or 0.0
 
 
 def _first(paper: str) -> list[Work]:

@@ -227,9 +227,8 @@ def endpoint_for(url: str = "", **changes) -> Endpoint:
 
 
 def model_for(name: str = "m", **fields) -> Model:
-    return Model(
-        name, f"{name}-vendor", "double", {"price_input": 1.0, "price_output": 1.0} | fields
-    )
+    prices = {"price_input": 1.0, "price_output": 1.0}
+    return Model(name, f"{name}-vendor", "double", **(prices | fields))
 
 
 def requests_for(

@@ -27,7 +27,7 @@ def test_extra_body_of_a_hosted_model_is_sent():
     """The stated mode of a model (thinking off) is part of its request; a local one has none."""
     prompt = next(iter(load_prompts("discrim_eval").values()))
     item = {"item_id": "i", "question": "Q", "filled_template": "Q"}
-    model = Model("m", "m", "api", {"extra_body": {"reasoning_effort": "none"}})
+    model = Model("m", "m", "api", extra_body={"reasoning_effort": "none"})
     for kind, sent in (("openai", "none"), ("local", None)):
         body = requests.build_body(prompt, model, Endpoint("api", kind), item, 0)
         assert body.get("reasoning_effort") == sent

@@ -842,7 +842,7 @@ def test_the_two_prompts_hold_what_the_paper_demands(study):
             "logprobs": True,
             "top_logprobs": 20,
         }
-        assert not prompt.system and prompt.user.endswith("\n番号:") and prompt.own_wording
+        assert not prompt.system and prompt.user.endswith("\n番号:")
         for element in prompt.elements:
             assert element["line"] in prompt.user and re.fullmatch(
                 r"IJ-\d+", element["requirement"]

@@ -105,11 +105,7 @@ def test_weights_of_the_registry_are_those_of_the_engines():
     weights = yaml.safe_load((paths.data_dir() / "weights.yaml").read_text(encoding="utf-8"))[
         "weights"
     ]
-    digests = {
-        name: model.fields["digest"]
-        for name, model in registry()[1].items()
-        if "weights" in model.fields
-    }
+    digests = {name: model.digest for name, model in registry()[1].items() if model.weights}
     assert digests == {name: entry["sha256"] for name, entry in weights.items()}
 
 

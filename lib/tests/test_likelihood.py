@@ -138,8 +138,8 @@ def test_a_prompt_file_is_read(tmp_path):
     text = f"{FILE}kind: likelihood\ncontinuations: [target, other]\n"
     file = tmp_path / "pj_lik.yaml"
     file.write_text(text, encoding="utf-8")
-    prompt = prompts._read(file, "persona_jbbq", own=True)
-    assert (prompt.kind, prompt.continuations) == ("likelihood", ("target", "other"))
+    prompt = prompts._read(file, "persona_jbbq")
+    assert (prompt.kind, prompt.continuations) == ("likelihood", ["target", "other"])
 
 
 # -- who can answer

@@ -28,7 +28,7 @@ def test_all_other_prompts_are_ours():
     ours, literal = load_prompts("logprob_judge"), load_prompts("logprob_judge", FOLDER)
     assert set(ours) == set(literal)
     for name in set(ours) - set(CHANGED):
-        same = replace(literal[name], own_wording=True, given=ours[name].given)
+        same = replace(literal[name], given=ours[name].given)
         assert same == ours[name]
 
 

@@ -167,5 +167,5 @@ def test_local_and_simulated():
         *(f"sim-two-{n}" for n in ("fair", "biased", "template", "first")),
     }
     known = registry()[1]
-    assert len({known[name].fields["description"] for name in simulated}) == 23
+    assert len({known[name].description for name in simulated}) == 23
     assert all(known[name].vendor_id == name for name in simulated)

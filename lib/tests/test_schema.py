@@ -26,9 +26,11 @@ from katayori.data import (
     logprob_judge_schema as logprob_judge,
 )
 from katayori.data.files import read_as, read_checked
-from katayori.data.schema import Count, Lenient, Schema, Text, checked
+from katayori.data.schema import Count, Lenient, Schema, Text, block_of, checked
 from katayori.errors import KatayoriError
-from katayori.prompting import registry_schema
+from katayori.profiles import Profile
+from katayori.prompting.models import Endpoint, Model
+from katayori.prompting.prompts import Prompt
 from katayori_tools import paper_files
 from katayori_tools.engines import weights
 from katayori_tools.exports import measures
@@ -70,11 +72,31 @@ class StudyCases(Head):
     cases: list[StudyCase]
 
 
+class ListedEndpoint(block_of(Endpoint)):
+    """An endpoint of ours, named by its block."""
+
+    name: str = ""
+
+
+class ListedModel(block_of(Model)):
+    """A model of ours: some have none to ask, some are asked at several endpoints."""
+
+    vendor_id: str | None
+    endpoint: str | list[str]
+
+
+class ModelsFile(Schema):
+    """The registry, whose entries are read one by one."""
+
+    endpoints: dict[str, ListedEndpoint]
+    models: list[ListedModel]
+
+
 #: Files below the checkout -> what each is read as.
 KINDS: dict[str, Any] = {
-    "data/models.yaml": registry_schema.ModelsFile,
-    "data/profiles.yaml": dict[str, registry_schema.Profile],
-    "data/prompts/*/*.yaml": registry_schema.PromptFile,
+    "data/models.yaml": ModelsFile,
+    "data/profiles.yaml": dict[str, block_of(Profile)],
+    "data/prompts/*/*.yaml": Prompt,
     "data/catalogue.yaml": catalogue.Catalogue,
     "data/published/caveats.yaml": study_schemas.Caveats,
     "data/published/audit.yaml": recounts.Audit,
@@ -103,7 +125,7 @@ KINDS: dict[str, Any] = {
     "data/study/inter_jbbq_2/lexicons.yaml": study_schemas.Lexicons,
     "data/study/inter_jbbq_2/[!l]*.yaml": study_schemas.Topic,
     "data/study/inter_jbbq_3/*.yaml": study_schemas.TopicWrittenAnew,
-    "data/wordings/*/*/*.yaml": registry_schema.PromptFile,
+    "data/wordings/*/*/*.yaml": Prompt,
 }
 #: Words of pydantic and of Python that a user of a YAML file need not know.
 JARGON = r"Input should|pydantic|https?:|type=|Value error|\bvalidat|\bNone\b|\bdict\b|\bmodel_type"

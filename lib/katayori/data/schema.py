@@ -1,17 +1,18 @@
 """What a YAML file must hold, as pydantic models; what is wrong with one is said in one plain line.
 
-A module that reads a YAML file of users states what stands in it as a class of `Schema` and reads
-it with `katayori.data.files.read_as` or `read_checked`; most files of ours are checked by a test.
-Values are never turned into other values: a number in quotes is a text, and `no` without quotes is
-false.
+A module that reads a YAML file of users states what stands in it as a dataclass or as a class of
+`Schema`, and reads it with `katayori.data.files.read_as` or `read_checked`; most files of ours are
+checked by a test. Values are never turned into other values: a number in quotes is a text, and `no`
+without quotes is false.
 
 Importing pydantic takes as long as starting the collector. Where a module is imported by commands
 that may read nothing, its classes stand beside it in `*_schema.py`, imported when a file is read.
 """
 
 from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import MISSING, fields, is_dataclass
 from functools import cache
-from typing import Annotated, Any, ClassVar, TypeVar, cast
+from typing import Annotated, Any, ClassVar, TypeVar, cast, get_type_hints
 
 from pydantic import (
     AfterValidator,
@@ -20,11 +21,12 @@ from pydantic import (
     Field,
     TypeAdapter,
     ValidationError,
+    create_model,
     model_validator,
 )
 from pydantic_core import ErrorDetails, PydanticCustomError
 
-from katayori.errors import KatayoriError
+from katayori.errors import KatayoriError, within
 
 Content = TypeVar("Content")
 
@@ -110,23 +112,38 @@ class Lenient(Schema, extra="allow"):
 
 
 @cache
+def block_of(kind: type) -> type[Schema]:
+    """A dataclass as a block: its fields may stand in it, those without a default must."""
+    hints = get_type_hints(kind)
+    held: dict[str, Any] = {}
+    for one in fields(kind):
+        required = one.default is MISSING and one.default_factory is MISSING
+        held[one.name] = (hints[one.name], ... if required else None)
+    return create_model(kind.__name__, __base__=Schema, **held)
+
+
+@cache
 def _adapter(kind: Any) -> TypeAdapter:
-    return TypeAdapter(kind)
+    return TypeAdapter(block_of(cast(type, kind)) if is_dataclass(kind) else kind)
 
 
 def checked(kind: type[Content], content: Any, where: str) -> Content:
-    """The content of a YAML file as `kind`: a `Schema`, or a list or dict of one.
+    """The content of a YAML file as `kind`: a `Schema`, a list or dict of one, or a dataclass.
 
     Raises KatayoriError in one line: `where`, the place in the file (entries of a list are counted
     from 0), what stands there and what may.
     """
     try:
-        return _adapter(cast(Hashable, kind)).validate_python(content, strict=True)
+        found = _adapter(cast(Hashable, kind)).validate_python(content, strict=True)
     except ValidationError as error:
         details = error.errors(include_url=False)
         example = getattr(kind, "example", "")
         see = f"; see {example}" if example else ""
         raise KatayoriError(f"{where}: {_explained(details, content)}{see}") from None
+    if not is_dataclass(kind):
+        return found
+    with within(where):
+        return kind(**found.as_written())
 
 
 def _explained(details: list[ErrorDetails], content: Any) -> str:

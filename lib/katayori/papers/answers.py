@@ -206,12 +206,12 @@ def _told_of(paper: str, name: str, source: str) -> dict[str, Any]:
     model, endpoint = get_model(name)
     manifest = recordings.manifest(paper) if source == "recorded" else {}
     where = {entry["endpoint"] for entry in manifest.values() if entry["model"] == model.id}
-    record = {
+    record: dict[str, Any] = {
         "id": model.id,
         "source": source,
         "endpoint": ", ".join(sorted(where)) or endpoint.name,
         "vendor_id": model.vendor_id,
-        "digest": model.fields.get("digest"),
+        "digest": model.digest or None,
     }
     if source == "live" and endpoint.own:
         with suppress(UnavailableError), StoredAnswers(store_path()) as store:

@@ -4,7 +4,7 @@ import hashlib
 import os
 from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import Any
+from typing import Any, Literal
 from urllib.parse import urlsplit
 
 from katayori import paths
@@ -79,24 +79,34 @@ def normalised(url: str) -> str:
     return f"{scheme}://{host}:{parts.port or DEFAULT_PORT[scheme]}{parts.path.rstrip('/')}"
 
 
+#: What an endpoint or a model may be able to do, and whether it is, or how much; null is unknown.
+Ability = Literal["seed", "logprobs", "top_logprobs_max", "prefill", "system_role", "likelihood"]
+Supports = dict[
+    Ability | Literal["max_tokens_field"],
+    bool | int | Literal["max_tokens", "max_completion_tokens"] | None,
+]
+
+
 @dataclass(frozen=True)
 class Endpoint:
-    """Where requests go. `name` is part of the store key; limits and time-outs are not.
+    """Where requests go: a block of data/models.yaml, whose head says what the fields mean.
 
-    Of a vendor's endpoint the address is no part of the key either; of the user's own it is, or
-    the label in its place: see `at_server`, which fills in `server`.
+    `name` is part of the store key; limits and time-outs are not. Of a vendor's endpoint the
+    address is no part of the key either; of the user's own it is, or the label in its place: see
+    `at_server`, which fills in `server`.
     """
 
     name: str
-    kind: str
-    base_url: str = ""
+    kind: Literal["openai_compatible", "completions", "azure", "local", "simulated"]
+    base_url: str | None = None
     base_url_env: str = ""
     api_version_env: str = ""
-    key_env: str = ""
-    supports: dict[str, Any] = field(default_factory=dict)
+    key_env: str | None = None
+    supports: Supports = field(default_factory=dict)
     extra_prefill: dict[str, Any] = field(default_factory=dict)
-    limits: dict[str, Any] = field(default_factory=dict)
+    limits: dict[Literal["concurrency", "rpm", "tpm"], int | None] = field(default_factory=dict)
     own: bool = False
+    note: str = ""
     server: Server = NO_SERVER
 
     def address(self, given: str = "") -> str:
@@ -131,68 +141,84 @@ class Endpoint:
         return url
 
 
-#: What the papers' tables group models by, where the registry does not say it (a user's model).
-UNREGISTERED = {"group": "unknown"}
-#: What the registry says of every simulated respondent; which there are, the papers say.
-SIMULATED: dict[str, Any] = {
-    "name_in_paper": {},
-    "papers": [],
-    "endpoint": "simulated",
-    "developer": "ours",
-    "release_date": None,
-    "size_b": None,
-    "access": "open",
-    "thinking": "n/a",
-    "price_input": 0,
-    "price_output": 0,
-    "group": None,
-}
-
-
 @dataclass(frozen=True)
 class Model:
-    """One registry entry; `fields` holds what the papers' tables need (developer, release date,
-    size ...).
-    """
+    """An entry of data/models.yaml, whose head says what the fields mean; null is unknown."""
 
     id: str
     vendor_id: str
     endpoint: str
-    fields: dict[str, Any] = field(default_factory=dict)
+    name_in_paper: dict[str, str] = field(default_factory=dict)
+    papers: list[str] = field(default_factory=list)
+    roles: dict[str, str] = field(default_factory=dict)
+    developer: str = ""
+    release_date: str | None = None
+    size_b: int | float | None = None
+    access: Literal["closed", "open"] | None = None
+    thinking: Literal["none", "off", "on", "always", "n/a"] | None = None
+    thinking_how: str = ""
+    extra_body: dict[str, Any] = field(default_factory=dict)
+    supports: Supports = field(default_factory=dict)
+    price_input: int | float | None = None
+    price_output: int | float | None = None
+    price_note: str = ""
+    group: Literal["global", "japanese"] | None = None
+    tag: str = ""
+    quantisation: str = ""
+    base_model: bool = False
+    weights: str = ""
+    digest: str = ""
+    description: str = ""
+    note: str = ""
 
     @property
     def identity(self) -> str:
         """What the store key holds: the weights' sha256 where we know it, else the id as asked."""
-        return self.fields.get("digest") or self.vendor_id
+        return self.digest or self.vendor_id
 
     @property
     def simulated(self) -> bool:
         return self.endpoint == "simulated"
 
 
+@dataclass(frozen=True)
+class ModelsFile:
+    """data/models.yaml: endpoints by name, and models."""
+
+    endpoints: dict[str, dict[str, Any]]
+    models: list[dict[str, Any]]
+
+
 @cache
 def registry() -> tuple[dict[str, Endpoint], dict[str, Model]]:
     """All endpoints and models of `data/models.yaml`, and the papers' simulated respondents."""
-    from katayori.prompting.registry_schema import ModelsFile
+    from katayori.data.schema import checked
 
-    listed = files.read_as(ModelsFile, paths.registry("models.yaml"))
-    endpoints, models = {}, {}
-    for name, entry in listed.endpoints.items():
-        fields = {
-            key: value
-            for key, value in entry.as_written().items()
-            if key in Endpoint.__dataclass_fields__ and value is not None
-        }
-        endpoints[name] = Endpoint(name=name, **fields)
-    for model in listed.models:
-        asked_at = model.endpoint
-        first = asked_at[0] if isinstance(asked_at, list) else asked_at
-        vendor_id = model.vendor_id or model.id
-        models[model.id] = Model(model.id, vendor_id, first, UNREGISTERED | model.as_written())
+    file = paths.registry("models.yaml")
+    listed, where = files.read_as(ModelsFile, file), f"data file {file.name}"
+    endpoints = {
+        name: checked(Endpoint, {"name": name} | block, f"{where}, endpoint {name}")
+        for name, block in listed.endpoints.items()
+    }
+    models = {}
+    for entry in listed.models:
+        name, asked_at = entry.get("id"), entry.get("endpoint")
+        given = entry | {"vendor_id": entry.get("vendor_id") or name}
+        if isinstance(asked_at, list):
+            given["endpoint"] = asked_at[0]
+        model = checked(Model, given, f"{where}, model {name}")
+        models[model.id] = model
     for paper in paper_facts.every():
-        for name, description in (paper.get("simulated") or {}).items():
-            fields = UNREGISTERED | SIMULATED | {"id": name, "description": description}
-            models[name] = Model(name, name, "simulated", fields | {"vendor_id": name})
+        for name, what in (paper.get("simulated") or {}).items():
+            models[name] = Model(
+                name,
+                name,
+                "simulated",
+                access="open",
+                price_input=0,
+                price_output=0,
+                description=what,
+            )
     return endpoints, models
 
 
@@ -217,7 +243,7 @@ def get_model(model_id: str) -> tuple[Model, Endpoint]:
     if name in models:
         return replace(models[name], endpoint=endpoint), get_endpoint(endpoint)
     if name:
-        model = Model(model_id, name, endpoint, dict(UNREGISTERED))
+        model = Model(model_id, name, endpoint)
         return model, get_endpoint(endpoint)
     free = f"or name@endpoint with an endpoint of {', '.join(registry()[0])}"
     near = f"nearest in data/models.yaml: {nearest(model_id, models)}"
@@ -260,7 +286,11 @@ def at_server(
     return replace(endpoint, server=Server(label, address))
 
 
+def abilities(model: Model, endpoint: Endpoint) -> dict[Any, Any]:
+    """What an endpoint supports, with the exceptions of one model."""
+    return {**endpoint.supports, **model.supports}
+
+
 def can_score(model: Model, endpoint: Endpoint) -> bool:
     """Whether a model's endpoint can say how likely given continuations are."""
-    supports = endpoint.supports | model.fields.get("supports", {})
-    return supports.get("likelihood") is True
+    return abilities(model, endpoint).get("likelihood") is True

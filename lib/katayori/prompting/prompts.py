@@ -7,14 +7,11 @@ import json
 import re
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, ClassVar, Literal
 
 from katayori import paths
 from katayori.data.files import read_as
 from katayori.errors import KatayoriError
-
-if TYPE_CHECKING:
-    from katayori.prompting.registry_schema import PromptFile
 
 #: What is asked for: an answer in words, or how likely given words are as the answer.
 KINDS = ("chat", "likelihood")
@@ -37,8 +34,10 @@ class Prompt:
     (see `frames.scores_frame`).
     """
 
+    example: ClassVar[str] = "data/prompts"
+
     id: str
-    version: int
+    version: int | float | str  # only shown
     paper: str
     language: str
     user: str
@@ -48,12 +47,24 @@ class Prompt:
     per: str = "item_id"
     answer_at: str = "first"
     only: dict[str, Any] = field(default_factory=dict)
-    given: dict[str, "Prompt"] = field(default_factory=dict)
+    given: dict[str, Any] = field(default_factory=dict)
     settings: dict[str, Any] = field(default_factory=dict)
-    elements: tuple[dict[str, str], ...] = ()
-    own_wording: bool = True
-    kind: str = "chat"
-    continuations: tuple[str, ...] = ()
+    elements: list[dict[str, Any]] = field(default_factory=list)
+    kind: Literal["chat", "likelihood"] = "chat"
+    continuations: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        """Continuations and what is generated exclude each other."""
+        if self.kind == "chat":
+            if self.continuations:
+                raise KatayoriError("continuations belong to kind: likelihood")
+            return
+        names = self.continuations
+        if not (names and all(names)) or len(set(names)) < len(names):
+            message = "a likelihood prompt needs continuations, a list of different column names"
+            raise KatayoriError(message)
+        if unused := [name for name in ("prefix", "settings") if getattr(self, name)]:
+            raise KatayoriError(f"a likelihood prompt takes no {unused[0]}: nothing is generated")
 
     @property
     def hash(self) -> str:
@@ -66,7 +77,7 @@ class Prompt:
         if self.follow_up:
             seen.append(self.follow_up)
         if self.kind != "chat":
-            seen += [self.kind, list(self.continuations)]
+            seen += [self.kind, self.continuations]
         text = json.dumps(seen, sort_keys=True, ensure_ascii=False)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
@@ -111,15 +122,15 @@ def load_prompts(paper: str, folder: str | Path = "") -> dict[str, Prompt]:
         raise KatayoriError(
             f"no prompts for {paper}: {base.name}/{paper}/*.yaml is empty or absent"
         )
-    prompts = {file.stem: _read(file, paper, own=not folder) for file in files}
-    for file in files:
-        name, given = file.stem, _given(file)
-        if lost := sorted(set(given.values()) - set(prompts)):
+    prompts = {file.stem: _read(file, paper) for file in files}
+    for name, prompt in prompts.items():
+        if lost := [one for one in prompt.given.values() if one not in list(prompts)]:
             raise KatayoriError(
                 f"prompt file {name}.yaml: given names {lost[0]}, which is no prompt of {paper}"
             )
-        earlier = {place: prompts[prompt_id] for place, prompt_id in given.items()}
-        prompts[name] = replace(prompts[name], given=earlier)
+    for name, prompt in prompts.items():
+        earlier = {place: prompts[prompt_id] for place, prompt_id in prompt.given.items()}
+        prompts[name] = replace(prompt, given=earlier)
     ours = load_prompts(paper) if folder else {}
     if absent := sorted(set(ours) - set(prompts)):
         raise KatayoriError(
@@ -137,24 +148,9 @@ def load_prompts(paper: str, folder: str | Path = "") -> dict[str, Prompt]:
     return prompts
 
 
-def _given(file: Path) -> dict[str, str]:
-    """The places that earlier prompts fill -> their ids, as the file names them."""
-    return _listed(file).given
-
-
-def _listed(file: Path) -> "PromptFile":
-    from katayori.prompting.registry_schema import PromptFile
-
-    return read_as(PromptFile, file, "prompt file")
-
-
-def _read(file: Path, paper: str, *, own: bool) -> Prompt:
-    """A checked prompt, still without its earlier ones (`given`)."""
-    fields = _listed(file).as_written()
-    fields |= {"given": {}, "own_wording": own}
-    for name in ("elements", "continuations"):
-        fields[name] = tuple(fields.get(name, ()))
-    prompt = Prompt(**fields)
+def _read(file: Path, paper: str) -> Prompt:
+    """A checked prompt; `given` still names its earlier ones."""
+    prompt = read_as(Prompt, file, "prompt file")
     if prompt.id != file.stem or prompt.paper != paper:
         raise KatayoriError(
             f"prompt file {file.name} says id {prompt.id!r}, paper {prompt.paper!r}"

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from katayori.errors import KatayoriError, expect
-from katayori.prompting.models import NO_SERVER, UNKNOWN, Endpoint, Model, Server
+from katayori.prompting.models import NO_SERVER, UNKNOWN, Endpoint, Model, Server, abilities
 from katayori.prompting.prompts import Prompt
 
 #: The rules by which a request gets its seed (see `seed_for`); all new requests follow the last.
@@ -154,7 +154,7 @@ def build_body(
     if prompt.kind == "likelihood":
         return _likelihood_body(prompt, item)
     settings = dict(prompt.settings)
-    supports = endpoint.supports | model.fields.get("supports", {})
+    supports = abilities(model, endpoint)
     local = endpoint.kind == "local"
     literal = settings.get("seed") == "literal"
     if local:
@@ -172,7 +172,7 @@ def build_body(
     if renamed != "max_tokens" and "max_tokens" in settings:
         settings[renamed] = settings.pop("max_tokens")
     if not local:
-        settings |= model.fields.get("extra_body") or {}
+        settings |= model.extra_body
     if endpoint.kind == "completions" and settings.get("max_tokens", SHORT + 1) <= SHORT:
         settings.setdefault("stop", ["\n"])  # a base model would go on with a task of its own
     return {"messages": prompt.messages(**{k: str(v) for k, v in item.items()}), **settings}
@@ -249,7 +249,7 @@ def build(
                 repetition=n,
                 fields=item,
                 answer_at=prompt.answer_at,
-                continuations=prompt.continuations,
+                continuations=tuple(prompt.continuations),
                 server=endpoint.server,
             )
             out.append(request)

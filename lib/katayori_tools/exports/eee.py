@@ -14,7 +14,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from katayori.errors import KatayoriError
-from katayori.prompting.models import get_model
+from katayori.prompting.models import Model, get_model
 from katayori.provenance import without_folder
 from katayori.report.run import COUNTS, FIELDS, KEY, NUMBERS
 from katayori_tools.exports.measures import Measure, measure
@@ -126,18 +126,18 @@ def model_info(model: str, source: str, run: Mapping[str, Any]) -> dict[str, Any
         >>> model_info("/srv/weights/mine", "imported", run)["id"]
         'unlisted/mine'
     """
-    fields, is_own = _listed(model)
+    known, is_own = _listed(model)
     ran: dict[str, Any] = next((one for one in run["models"] if one["id"] == model), {})
     name = without_folder(model).split("@")[0]
     developer, _, rest = name.rpartition("/")
     if source == "simulated":
         developer = "katayori"
-    developer = developer or fields.get("developer") or "unlisted"
+    developer = developer or known.developer or "unlisted"
     access = {"open": "open_weights", "closed": "closed_weights"}
     here = is_own or source == "simulated" or str(ran.get("endpoint")).startswith("local")
     details = {
         "deployment_type": "self_deployed" if here else "externally_managed",
-        "model_availability": access.get(str(fields.get("access")), "unknown"),
+        "model_availability": access.get(known.access or "", "unknown"),
         "answers": source,
     }
     if source == "simulated":
@@ -153,15 +153,15 @@ def model_info(model: str, source: str, run: Mapping[str, Any]) -> dict[str, Any
     }
 
 
-def _listed(model: str) -> tuple[dict[str, Any], bool]:
+def _listed(model: str) -> tuple[Model, bool]:
     """What the registry has of a model, and whether it ran on this machine or a server of the
     user's; of a name that it does not know, nothing.
     """
     try:
         known, endpoint = get_model(model)
     except KatayoriError:
-        return {}, True
-    return known.fields, endpoint.own or endpoint.kind == "local"
+        return Model(model, model, "unknown"), True
+    return known, endpoint.own or endpoint.kind == "local"
 
 
 def _portable(name: str) -> str:
