@@ -315,7 +315,9 @@ def _recorded(
             shards = recordings.shards(prompt.paper, prompt.id, variants[prompt.id])
             same = {shard["model"] for shard in shards if shard["prompt_hash"] == prompt.hash}
             holding, _ = answers.recorded_for_each(rows, [prompt], variants, named)
-            real += [name for name in holding if name in same and name not in real]
+            # Where all were asked in other words, reading their answers tells what has changed.
+            in_these_words = [name for name in holding if name in same] or holding
+            real += [name for name in in_these_words if name not in real]
     if absent := [name for name in named if name not in real]:
         raise UnavailableError(
             f"no recorded answers of {', '.join(absent)} to the prompts on these items;"

@@ -54,7 +54,7 @@ def test_what_is_not_here_or_wrong_is_one_line(wanted, error, words):
 
 
 def test_every_prompt_has_the_judges_that_were_asked_it_in_these_words(tmp_path):
-    """With prompts of one's own nothing is recorded, so that only simulated judges are left."""
+    """With prompts of one's own nothing is recorded; no simulated judge stands in for a model."""
     asked = ["lj_verdict", "lj_reason"]
     study = Study("logprob_judge", asked=asked, limit=2)
     assert study.models and study.simulated
@@ -66,7 +66,9 @@ def test_every_prompt_has_the_judges_that_were_asked_it_in_these_words(tmp_path)
         file.write_text(text.replace("user: |-", "user: |-\n  Other words.", 1), encoding="utf-8")
     other = Study("logprob_judge", asked=asked, limit=2, prompts=str(tmp_path))
     assert other.prompts["lj_verdict"].hash != study.prompts["lj_verdict"].hash
-    assert other.models == study.simulated and not other.simulated
+    assert other.models == study.models
+    with pytest.raises(UnavailableError, match="changed since"):
+        other.answers("lj_verdict")
 
 
 def test_a_whole_set_is_shown_of_models_that_were_asked_all_of_it():
