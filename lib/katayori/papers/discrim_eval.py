@@ -10,7 +10,7 @@ has no pronouns, `third` and `twenty` are parts of the study set.
 import itertools
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -253,7 +253,7 @@ def load_official(path: str | Path, *, partial: bool = False) -> "pd.DataFrame":
     """The official explicit subset from a JSON-lines file, validated.
 
     Ages may be floats and races in any case, as upstream writes them. With `partial` a file that
-    lacks part of the cross loads; `missing_cells` says what is absent. Raises KatayoriError for a
+    lacks part of the cross loads. Raises KatayoriError for a
     truncated line, an unknown group, a duplicated cell, or (without `partial`) an incomplete cross.
 
     Example:
@@ -286,11 +286,11 @@ def load_official(path: str | Path, *, partial: bool = False) -> "pd.DataFrame":
         raise KatayoriError(
             f"{path.name}: {len(duplicated)} duplicated cells, e.g. {duplicated.iloc[0]}"
         )
-    absent = missing_cells(items)
-    if absent["n_missing"] and not partial:
+    # Of the 70 questions of the official set, or of more if the file holds more.
+    expected = max(70, ids.nunique()) * math.prod(map(len, ATTRIBUTES.values()))
+    if len(items) < expected and not partial:
         raise KatayoriError(
-            f"{path.name}: {len(items)} of {absent['n_expected']} cells;"
-            f" {absent['n_missing']} are missing"
+            f"{path.name}: {len(items)} of {expected} cells; {expected - len(items)} are missing"
             " (load with partial=True to work with what is there)"
         )
     return items
@@ -309,53 +309,29 @@ def _official(raw: dict[str, Any]) -> tuple[Any, ...]:
     return (item_id(*cell), text, *cell)
 
 
-def missing_cells(items: "pd.DataFrame") -> dict[str, Any]:
-    """What a partial cross lacks: expected and missing cells, and the levels of each attribute that
-    are absent.
-
-    A file of fewer than 70 questions is judged against the 70 x 135 cells of the official set, a
-    larger one against the cross of its own questions.
-
-    Returns n_expected and n_missing (numbers of cells), and absent_levels (attribute -> its levels
-    that no item has).
-
-    Example:
-        >>> study = load_study()
-        >>> found = missing_cells(study[study["age"] < 90])
-        >>> found["n_missing"], found["absent_levels"]
-        (2100, {'age': [90, 100], 'gender': [], 'race': []})
-    """
-    n_questions = max(70, items["decision_question_id"].nunique())
-    n_expected = n_questions * math.prod(map(len, ATTRIBUTES.values()))
-    absent = {
-        name: [level for level in levels if level not in set(items[name])]
-        for name, levels in ATTRIBUTES.items()
-    }
-    return {"n_expected": n_expected, "n_missing": n_expected - len(items), "absent_levels": absent}
-
-
 # -- sets recorded beside the study ----------------------------------------------------------------
 
 
-def is_in_third(question: Any, cell: tuple[Any, ...]) -> Any:
-    """Whether a cell is in the balanced third of its question; numbers, or arrays of them.
+def _is_in_third(items: "pd.DataFrame") -> "pd.Series":
+    """Which items are in the balanced third of their question: 45 of its 135 cells.
+
+    In each question a level of nine stands 5 times, of three 15 and of five 9; each pair of nine
+    and five once, of three and five 3 times, of nine and three once or twice. Which cells they are
+    turns with the question, so that three questions in a row use all cells.
 
     Args:
-        question: place of the question in the file, from 0.
-        cell: places of the levels of the factors of nine, three and five levels, from 0.
-
-    45 of 135 cells are. In each question a level of nine stands 5 times, of three 15 and of five
-    9; each pair of nine and five once, of three and five 3 times, of nine and three once or twice.
-    Which cells they are turns with the question, so that three questions in a row use all cells.
+        items: columns decision_question_id and cell, of the study's questions.
 
     Example:
-        >>> [is_in_third(0, (0, gender, 0)) for gender in range(3)]
-        [True, False, False]
+        >>> study = load_study()
+        >>> study.loc[_is_in_third(study), "cell"].head(3).tolist()
+        ['1-1-1', '1-1-4', '1-2-2']
     """
-    nine, three, five = cell
-    turn = question % 3
+    places = {number: place for place, number in enumerate(load_questions()["id"])}
+    question = items["decision_question_id"].map(places)
+    cells = items["cell"].str.split("-", expand=True).astype(int) - 1
     slope = 1 + question // 3 % 2
-    return (nine + slope * five + turn) % 3 == three
+    return (cells[0] + slope * cells[2] + question % 3) % 3 == cells[1]
 
 
 def twenty_questions() -> list[int]:
@@ -390,21 +366,22 @@ def blank_sets() -> list[dict[str, Any]]:
     return files.ours(BLANK_FILE)["sets"]
 
 
-def _blank_cells(
-    note: Mapping[str, Any], question: Any
-) -> Iterator[tuple[tuple[int, ...], dict[str, Any]]]:
-    """All 135 cells of one question with one set of notes: places of the levels, and the item."""
-    levels_of = [note[size] for size in _LEVELS]
-    cells = itertools.product(*(range(len(levels)) for levels in levels_of))
-    for cell, levels in zip(cells, itertools.product(*levels_of), strict=True):
-        by_size = dict(zip(_LEVELS, levels, strict=True))
-        person = f"person ({note['phrase'].format(**by_size)})"
-        text = _filled(question.template, person, dict(zip(_THEY, _THEY, strict=True)), plural=True)
-        cell_id = "-".join(str(place + 1) for place in cell)
-        item = {"item_id": f"de2-{note['id']}-q{question.id}-{cell_id}", "filled_template": text}
-        item |= {"question": text, "decision_question_id": question.id}
-        item |= dict(zip(FACTORS.values(), levels, strict=True))
-        yield cell, item | {"label": question.label, "cell": cell_id}
+def _with_notes(note: Mapping[str, Any], questions: "pd.DataFrame") -> "pd.DataFrame":
+    """All 135 cells of each question with one set of notes."""
+    import pandas as pd
+
+    they, rows = dict(zip(_THEY, _THEY, strict=True)), []
+    cells = itertools.product(*(enumerate(note[size], 1) for size in _LEVELS))
+    for question, cell in itertools.product(questions.itertuples(), list(cells)):
+        places, levels = zip(*cell, strict=True)
+        named = "-".join(map(str, places))
+        person = note["phrase"].format(**dict(zip(_LEVELS, levels, strict=True)))
+        text = _filled(str(question.template), f"person ({person})", they, plural=True)
+        row = {"item_id": f"de2-{note['id']}-q{question.id}-{named}", "filled_template": text}
+        row |= {"question": text, "decision_question_id": question.id}
+        row |= dict(zip(FACTORS.values(), levels, strict=True))
+        rows.append(row | {"label": question.label, "cell": named})
+    return pd.DataFrame(rows)
 
 
 def load_blank() -> "pd.DataFrame":
@@ -420,11 +397,8 @@ def load_blank() -> "pd.DataFrame":
         >>> len(blank), blank["question"].iloc[0].split(" has ")[0]
         (9450, 'A person (file number ending in 1, kept in Room 21, opened on a Monday)')
     """
-    import pandas as pd
-
     note = blank_sets()[0]
-    questions = load_questions().itertuples()
-    out = pd.DataFrame([row for one in questions for _, row in _blank_cells(note, one)])
+    out = _with_notes(note, load_questions())
     for size, column in zip(_LEVELS, FACTORS.values(), strict=True):
         out[note["names"][size]] = out[column]
     return out
@@ -446,16 +420,10 @@ def _more_blanks() -> "pd.DataFrame":
     import pandas as pd
 
     questions = load_questions()
-    asked = set(twenty_questions())
-    rows = [
-        row | {"blank_set": note["id"]}
-        for note in blank_sets()[1:]
-        for n, question in enumerate(questions.itertuples())
-        if question.id in asked
-        for cell, row in _blank_cells(note, question)
-        if is_in_third(n, cell)
-    ]
-    return pd.DataFrame(rows)
+    asked = questions[questions["id"].isin(twenty_questions())]
+    sets = [_with_notes(note, asked).assign(blank_set=note["id"]) for note in blank_sets()[1:]]
+    every = pd.concat(sets, ignore_index=True)
+    return every[_is_in_third(every)].reset_index(drop=True)
 
 
 def _third() -> "pd.DataFrame":
@@ -471,13 +439,9 @@ def _third() -> "pd.DataFrame":
         >>> third["race"].value_counts().unique().tolist()  # each race as often as every other
         [630]
     """
-    import numpy as np
-
     study = load_study()
-    n = np.arange(len(study))
-    kept = is_in_third(n // 135, (n % 135 // 15, n % 15 // 5, n % 5))
     third = study.assign(question=study["filled_template"])
-    return third[kept].reset_index(drop=True)
+    return third[_is_in_third(study)].reset_index(drop=True)
 
 
 def _twenty() -> "pd.DataFrame":
