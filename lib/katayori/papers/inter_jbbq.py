@@ -280,38 +280,34 @@ def _own_family(seed: int, topic: _Row, context: _Row, cell: _Row, seen: set[str
     chosen = [subset for subset in _subsets(context["attributes"]) if focal in subset]
     if size < len(chosen):
         chosen.sort(key=lambda subset: _number(seed, name, *subset))
-
-    def tried(attempt: int) -> tuple[list[_Row], set[str]]:
+    for attempt in _attempts(context):
         people = _people(topic, context, cell, partial(_number, seed, name, attempt))
-        named = cell | {"focal_id": name}
-        items = [_item(topic, context, named, people, subset) for subset in chosen[:size]]
-        return items, {f"{focal} {people}"}
+        if _is_new(topic, context, people, {f"{focal} {people}"}, seen):
+            break
+    named = cell | {"focal_id": name}
+    return [_item(topic, context, named, people, subset) for subset in chosen[:size]]
 
-    return _first_new(topic, context, seen, tried)
 
-
-def _first_new(
-    topic: _Row,
-    context: _Row,
-    seen: set[str],
-    tried: Callable[[int], tuple[list[_Row], set[str]]],
-) -> list[_Row]:
-    """The first family that holds nothing excluded and no mark that another one has.
-
-    Args:
-        seen: the marks of the families before, to which those of this one are added.
-        tried: number of a draw -> the items of a family, and its marks.
-    """
-    exclusions = [*topic["exclusions"], *context.get("exclusions", [])]
-    for attempt in range(_TRIES):
-        items, marks = tried(attempt)
-        if not marks & seen and not _excluded(exclusions, items[0]["people"]):
-            seen |= marks
-            return items
+def _attempts(context: _Row) -> Iterator[int]:
+    """Numbers of draws; KatayoriError where the words for another family have run out."""
+    yield from range(_TRIES)
     raise KatayoriError(
-        f"context {context['id']}: no new family in {_TRIES} draws, after {len(seen)}; lower"
-        " families or items, add words, or remove exclusions"
+        f"context {context['id']}: no new family in {_TRIES} draws; lower families or items, add"
+        " words, or remove exclusions"
     )
+
+
+def _is_new(topic: _Row, context: _Row, people: _People, marks: set[str], seen: set[str]) -> bool:
+    """Whether a family holds nothing excluded and no mark of another one; its own are then seen."""
+    exclusions = [*topic["exclusions"], *context.get("exclusions", [])]
+    is_excluded = any(
+        all(name in words and words[name][1] in told for name, told in one["words"].items())
+        for words, one in product(people.values(), exclusions)
+    )
+    if is_excluded or marks & seen:
+        return False
+    seen |= marks
+    return True
 
 
 def _subsets(names: Sequence[str]) -> list[tuple[str, ...]]:
@@ -337,14 +333,6 @@ def _people(
         group, words = list(topic["lexicon"][name]["groups"].items())[number % 2]
         people[who][name] = (group, words[drawn(name, drawn_for, "word") % len(words)])
     return people
-
-
-def _excluded(exclusions: Sequence[_Row], people: _People) -> bool:
-    """Whether a person has a word of each list of an exclusion."""
-    return any(
-        all(name in words and words[name][1] in told for name, told in exclusion["words"].items())
-        for words, exclusion in product(people.values(), exclusions)
-    )
 
 
 def _number(*key: object) -> int:
@@ -415,17 +403,11 @@ def _check(topic: _Row) -> None:
                 expect(name, context["attributes"], "attribute in stereotype:")
                 expect(group, lexicon[name]["groups"], f"group of {name} in stereotype:")
             for subset in _subsets(context["attributes"]):
-                _check_profile(topic, subset)
-
-
-def _check_profile(topic: _Row, subset: Sequence[str]) -> None:
-    """KatayoriError where a profile does not tell each attribute of a subset once."""
-    marked = {name: f"<{name}>" for name in subset}
-    sentence = _profile(topic, subset, marked | {"person": topic["persons"][1]})
-    if sorted(re.findall("<(.*?)>", sentence)) != sorted(subset):
-        raise KatayoriError(
-            f"profile: it must tell each of {', '.join(subset)} once, not {sentence!r}"
-        )
+                marked = {name: f"<{name}>" for name in subset}
+                told = _profile(topic, subset, marked | {"person": topic["persons"][1]})
+                if sorted(re.findall("<(.*?)>", told)) != sorted(subset):
+                    wanted = f"it must tell each of {', '.join(subset)} once, not {told!r}"
+                    raise KatayoriError(f"profile: {wanted}")
 
 
 # -- the second and third edition ------------------------------------------------------------------
@@ -599,21 +581,22 @@ def _cell(topic: _Row, context: _Row, passage: tuple[int, int], number: int) -> 
 def _study_family(topic: _Row, context: _Row, cell: _Row, seen: set[str]) -> list[_Row]:
     """The three pairs of profiles of a family; none whose passage another family has."""
     name = f"ij2-{topic['topic']}-{context['id']}-{cell['rank'] + 1}"
-
-    def tried(attempt: int) -> tuple[list[_Row], set[str]]:
-        def drawn(attribute: str, who: str, what: str) -> int:
-            return _number(name, attempt, attribute, what if what == "group" else who)
-
-        people = _people(topic, context, cell, drawn)
+    named = cell | {"focal_id": name}
+    for attempt in _attempts(context):
+        people = _people(topic, context, cell, partial(_number_of_study, name, attempt))
         subsets = _chain(context["attributes"], cell, (name, attempt))
-        named = cell | {"focal_id": name}
         items = [_item(topic, context, named, people, subset) for subset in subsets]
         texts = {f"all {_passage(item, cell['mention'])}" for item in items}
         if _in_quarter(cell):  # which tells both orders of mention
             texts |= {f"quarter {_passage(item, who)}" for item in items for who in OTHER}
-        return items, texts
+        if _is_new(topic, context, people, texts, seen):
+            break
+    return items
 
-    return _first_new(topic, context, seen, tried)
+
+def _number_of_study(name: str, attempt: int, attribute: str, who: str, what: str) -> int:
+    """The number of a group is that of both persons."""
+    return _number(name, attempt, attribute, what if what == "group" else who)
 
 
 def _in_quarter(cell: _Row) -> bool:
@@ -874,11 +857,10 @@ def load_inter_jbbq(folder: str | Path) -> "pd.DataFrame":
         metadata, place = raw["additional_metadata"], multiple_choice.unknown_option(raw)
         if lacks := [name for name in _OF_OFFICIAL if name not in metadata]:
             raise KatayoriError(f"{file.name} row {n} lacks {', '.join(lacks)}")
-        told = {name: metadata[name] for name in ("item", "context_id")}
-        told |= {"topic": raw["category"], "focal": metadata.get("focal", "")}
+        told = {name: metadata.get(name, "") for name in ("item", "context_id", "focal")}
         told |= {"unknown": raw[f"ans{place}"], "unknown_position": place}
-        attributes = metadata["attributes"]
-        own.append(told | {"subset": "+".join(attributes), "n_attributes": len(attributes)})
+        told |= {"topic": raw["category"], "subset": "+".join(metadata["attributes"])}
+        own.append(told | {"n_attributes": len(metadata["attributes"])})
         source = f"inter_jbbq-{file.stem}-{n}"
         rows += multiple_choice.converted([raw], [None], source, raw["category"], "ja")
     items = multiple_choice.ranked(rows).join(pd.DataFrame(own))
