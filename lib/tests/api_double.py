@@ -12,11 +12,14 @@ import json
 import threading
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
 
 from aiohttp import web
 
+from katayori.prompting.frames import answers_frame
 from katayori.prompting.models import Endpoint, Model
 from katayori.prompting.requests import Request
+from katayori.prompting.yes_no import parse_yes_no
 from katayori_tools.answer_store import Store
 
 KEY_ENV = "KATAYORI_TEST_KEY"
@@ -250,3 +253,7 @@ def requests_for(
 def counts(store: Store) -> dict[str, int]:
     """Number of stored answers by outcome."""
     return dict(store.db.execute("SELECT outcome, COUNT(*) FROM answers GROUP BY outcome"))
+
+
+#: The frame of answers to a question of yes or no.
+yes_no_frame = partial(answers_frame, parse=parse_yes_no, options=("yes", "no"))

@@ -4,11 +4,10 @@ import json
 from pathlib import Path
 
 import pytest
-from api_double import Double, counts, requests_for
+from api_double import Double, counts, requests_for, yes_no_frame
 from batch_double import BatchDouble
 from conftest import CANARY
 
-from katayori.prompting.frames import answers_frame
 from katayori.prompting.models import get_model
 from katayori.prompting.requests import Request, Response
 from katayori.prompting.store import store_path
@@ -159,7 +158,7 @@ def test_through_files_and_batches_and_then_live_asks_nothing(here, capsys):
         4,
         "fp",
     )
-    assert set(answers_frame(requests, answers, "live")["answer"]) == {"yes"}
+    assert set(yes_no_frame(requests, answers, "live")["answer"]) == {"yes"}
     out = capsys.readouterr().out
     assert "270 already stored; 0 of 270 requests still to ask" in out
     assert CANARY not in out and all("Bearer " + CANARY in key for key in double.keys)

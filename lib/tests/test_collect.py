@@ -28,11 +28,11 @@ from api_double import (
     endpoint_for,
     model_for,
     requests_for,
+    yes_no_frame,
 )
 
 from katayori import provenance
 from katayori.errors import KatayoriError
-from katayori.prompting.frames import answers_frame
 from katayori.prompting.models import Endpoint, Model
 from katayori_tools import collect as collecting
 from katayori_tools.answer_store import Store
@@ -151,7 +151,7 @@ def test_every_finish_reason_is_counted_as_its_kind(store, capsys):
         "ends in a tool call, not in a text ('tool_calls')": 2,
     }
     assert "error 4" in capsys.readouterr().err
-    frame = answers_frame(requests, [answer for _, answer in store.get(requests)], "live")
+    frame = yes_no_frame(requests, [answer for _, answer in store.get(requests)], "live")
     assert frame["answer"].isna().all()
     [table] = provenance.outcomes(frame)["prompts"]
     assert (table["outcomes"], table["causes"]) == (summary.outcomes, told)

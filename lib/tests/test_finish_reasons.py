@@ -3,11 +3,10 @@
 import json
 
 import pytest
-from api_double import completion, requests_for
+from api_double import completion, requests_for, yes_no_frame
 
 from katayori.finish_reasons import OUTCOMES, ended, usual
 from katayori.prompting.exchange import import_answers
-from katayori.prompting.frames import answers_frame
 from katayori.prompting.parsing import cut_short
 from katayori.prompting.requests import Response
 from katayori_tools import batch
@@ -90,7 +89,7 @@ def test_a_word_means_the_same_by_whichever_way_an_answer_comes(word, outcome, t
     file.write_text(json.dumps(given | {"finish_reason": word}) + "\n", encoding="utf-8")
     responses = import_answers(file, [request])
     assert responses[0].outcome == outcome
-    frame = answers_frame([request], responses, "imported")
+    frame = yes_no_frame([request], responses, "imported")
     assert frame["outcome"].item() == outcome
     if ended(word).note.startswith("unknown"):
         assert word in frame["note"].item()
@@ -120,4 +119,4 @@ def test_what_was_stored_by_an_earlier_version_reads_as_before(stored, outcome, 
         store.put(request, stored)
         [(_, read)] = store.get([request])
         assert store.pending([request]) == []
-    assert answers_frame([request], [read], "live")["outcome"].item() == outcome
+    assert yes_no_frame([request], [read], "live")["outcome"].item() == outcome

@@ -11,11 +11,11 @@ import zipfile
 from dataclasses import replace
 
 import pytest
+from api_double import yes_no_frame
 from test_batch import MODEL, live_requests
 
 from katayori.errors import KatayoriError
 from katayori.prompting.exchange import import_answers
-from katayori.prompting.frames import answers_frame
 from katayori.prompting.models import get_model
 from katayori.prompting.requests import Request
 from katayori_tools import cli, harness_logs, importers
@@ -135,7 +135,7 @@ def test_an_inspect_log_gives_answers_that_the_notebooks_read(asked, tmp_path, s
     )
     assert convert(log, tmp_path / "a.jsonl") == 0
     responses = import_answers(tmp_path / "a.jsonl", asked[:6])
-    frame = answers_frame(asked[:6], responses, "imported")
+    frame = yes_no_frame(asked[:6], responses, "imported")
     assert list(frame["outcome"]) == ["ok", "ok", "out_of_choice", "truncated", "filtered", "error"]
     assert list(frame["answer"][:2]) == ["yes", "no"] and frame["text"][1] == texts[1]
     assert f"5 answers of {MODEL} to {PAPER} written" in capsys.readouterr().out

@@ -12,10 +12,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from api_double import yes_no_frame
 
 from katayori.errors import KatayoriError
 from katayori.papers import answers
-from katayori.prompting import frames, prompts
+from katayori.prompting import prompts
 from katayori.prompting.models import get_model
 from katayori.prompting.prompts import Prompt
 from katayori.prompting.requests import Response, build
@@ -225,7 +226,7 @@ def test_a_frame_has_the_scores_of_a_request_in_a_row():
         Response("error", error="not asked yet"),
         Response("ok", "[[-3.0, 2]]", "scored"),
     ]
-    wide = frames.answers_frame(requests, answers, "live")
+    wide = yes_no_frame(requests, answers, "live")
     assert wide["logp_target"].tolist()[0] == -3.0 and wide["tokens_other"].tolist()[0] == 4
     assert wide["outcome"].tolist() == ["ok", "error", "error"]
     assert wide["logp_other"].isna().tolist() == [False, True, True]

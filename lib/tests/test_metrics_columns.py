@@ -8,7 +8,7 @@ from katayori.metrics import judges
 from katayori.metrics.repeats import alpha_from_replicates
 from katayori.papers import get_paper
 from katayori.prompting.letters import parse_choice
-from katayori.prompting.parsing import parse_yes_no
+from katayori.prompting.yes_no import parse_yes_no
 from katayori.study import Study
 
 

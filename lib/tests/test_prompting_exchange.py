@@ -6,11 +6,10 @@ import csv
 import json
 
 import pytest
-from api_double import requests_for
+from api_double import requests_for, yes_no_frame
 
 from katayori.errors import KatayoriError
 from katayori.prompting.exchange import COLUMNS, import_answers
-from katayori.prompting.frames import answers_frame
 from katayori.prompting.parsing import parse_number
 from katayori_tools.planning import export_requests
 
@@ -52,7 +51,7 @@ def test_a_template_comes_back_as_answers(tmp_path, suffix):
     _filled(path, TEXTS)
     responses = import_answers(path, requests)
     assert [r.text for r in responses] == TEXTS
-    frame = answers_frame(requests, responses, "imported")
+    frame = yes_no_frame(requests, responses, "imported")
     assert list(frame["answer"].fillna("-")) == ["yes", "no", "-", "yes", "yes"] and set(
         frame["source"]
     ) == {"imported"}
@@ -181,7 +180,7 @@ def test_finish_reasons_and_odd_types_are_kept_apart(tmp_path):
     ]
     requests = requests_for(4)
     responses = import_answers(_rows(tmp_path / "a.jsonl", rows), requests)
-    frame = answers_frame(requests, responses, "imported")
+    frame = yes_no_frame(requests, responses, "imported")
     assert list(frame["outcome"]) == ["truncated", "filtered", "out_of_choice", "out_of_choice"]
     assert [r.text for r in responses[2:]] == ["5", ""]
 
@@ -190,7 +189,7 @@ def test_probabilities_may_be_imported_and_their_absence_is_no_answer(tmp_path):
     requests = requests_for(2, logprobs=True)
     rows = [_row(0, text=" yes", top=[[" yes", -0.1], [" no", -2.5]]), _row(1, text=" yes")]
     responses = import_answers(_rows(tmp_path / "a.jsonl", rows), requests)
-    frame = answers_frame(requests, responses, "imported")
+    frame = yes_no_frame(requests, responses, "imported")
     assert list(frame["outcome"]) == ["ok", "error"] and frame["note"][1] == "logprobs missing"
     assert frame["p_yes"][0] == pytest.approx(0.905, abs=0.001) and frame["p_yes"].isna()[1]
 
@@ -217,7 +216,5 @@ def test_a_text_answers_where_probabilities_would_only_stand_beside_it(tmp_path)
     ]
     path.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
     answers = import_answers(path, requests)
-    frame = answers_frame(
-        requests, answers, "imported", parse=parse_number, options=("0", "1", "2")
-    )
+    frame = yes_no_frame(requests, answers, "imported", parse=parse_number, options=("0", "1", "2"))
     assert frame["answer"].tolist() == ["1", "1"] and frame["mass"].isna().all()

@@ -15,9 +15,9 @@ from katayori.prompting.parsing import (
     option_probabilities,
     parse_number,
     parse_option,
-    parse_yes_no,
     strip_thinking,
 )
+from katayori.prompting.yes_no import parse_yes_no
 
 YES_NO = [
     ("Answer: yes", "yes"),

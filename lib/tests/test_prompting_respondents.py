@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import yaml
-from api_double import Double, counts, endpoint_for, model_for, requests_for
+from api_double import Double, counts, endpoint_for, model_for, requests_for, yes_no_frame
 
 from katayori import paths
 from katayori.data import multiple_choice
@@ -29,7 +29,7 @@ from katayori.papers import (
 )
 from katayori.papers.answers import get as ask
 from katayori.prompting import models
-from katayori.prompting.frames import ANSWER_COLUMNS, answers_frame
+from katayori.prompting.frames import ANSWER_COLUMNS
 from katayori.prompting.models import get_endpoint, get_model, registry
 from katayori.prompting.parsing import parse_number
 from katayori.prompting.prompts import Prompt, load_prompts
@@ -446,7 +446,7 @@ def test_live_answers_come_from_the_store(study, prompts, tmp_path, monkeypatch)
 def test_every_outcome_keeps_its_row(prompts):
     """peers 8 and 10: nothing shrinks n in silence."""
     outcomes = ["ok", "refusal", "filtered", "truncated", "error", "out_of_choice"]
-    frame = answers_frame(
+    frame = yes_no_frame(
         requests_for(6), [Response(o, "Answer: yes", error="why") for o in outcomes], "live"
     )
     assert list(frame["outcome"]) == outcomes and list(frame["answer"].fillna("")) == [
@@ -459,10 +459,10 @@ def test_every_outcome_keeps_its_row(prompts):
     ]
     forced = requests_for(3, logprobs=True, max_tokens=1)
     tops = [[(" yes", -0.1)], [("Hm", -0.1)], None]
-    frame = answers_frame(forced, [Response("ok", "", "length", top) for top in tops], "live")
+    frame = yes_no_frame(forced, [Response("ok", "", "length", top) for top in tops], "live")
     assert list(frame["outcome"]) == ["ok", "out_of_choice", "out_of_choice"]
     with pytest.raises(ValueError):
-        answers_frame(requests_for(2), [Response("ok")], "live")
+        yes_no_frame(requests_for(2), [Response("ok")], "live")
 
 
 def test_a_second_turn_follows_the_models_own_words():
@@ -548,7 +548,7 @@ def test_a_letter_and_its_probabilities_come_from_one_request():
     requests = build(rows, prompt, model, endpoint)
     top = [("1", -0.2), ("0", -2.0), ("x", -4.0)]
     said = [Response("ok", "0", "stop", top), Response("ok", "1です", "stop", top)]
-    found = answers_frame(requests, said, "recorded", parse=parse_number, options=("0", "1", "2"))
+    found = yes_no_frame(requests, said, "recorded", parse=parse_number, options=("0", "1", "2"))
     assert found["answer"].fillna("").tolist() == ["0", ""] and found["outcome"].tolist() == [
         "ok",
         "out_of_choice",

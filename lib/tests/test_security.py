@@ -16,12 +16,11 @@ import nbformat
 import pandas as pd
 import pytest
 import yaml
-from api_double import KEY_ENV, Double, counts, endpoint_for, model_for, requests_for
+from api_double import KEY_ENV, Double, counts, endpoint_for, model_for, requests_for, yes_no_frame
 from one_row import add_row
 
 from katayori.errors import KatayoriError
 from katayori.prompting import recordings
-from katayori.prompting.frames import answers_frame
 from katayori.prompting.requests import Response
 from katayori.report.explorers import explorer
 from katayori.report.run import FIELDS, FORMULA, Run
@@ -79,7 +78,7 @@ def test_a_key_that_every_answer_echoes_is_written_nowhere(tmp_path, capfd, capl
         assert {a.outcome for _, a in answered} == {"ok", "error"}
         assert all("[key]" in (a.text + a.error) for _, a in answered)
         recording.export(answered, settings={})
-        frame = answers_frame(requests, [a for _, a in answered], "live")
+        frame = yes_no_frame(requests, [a for _, a in answered], "live")
         frame.to_csv(tmp_path / "answers.csv")
         export_requests(requests, tmp_path / "template.jsonl")
         assert _holds_canary(tmp_path) == []  # with the write-ahead log still there
@@ -146,7 +145,7 @@ def test_model_output_stays_text_through_store_recording_and_frame(tmp_path):
     assert pairs[0][1].text == HOSTILE
     recording.export(pairs, settings={})
     [row] = recordings.read("discrim_eval", "m", "p")
-    frame = answers_frame([request], [recordings.to_response(row)], "recorded")
+    frame = yes_no_frame([request], [recordings.to_response(row)], "recorded")
     assert frame["text"][0] == HOSTILE and frame["answer"][0] == "yes"
 
 
@@ -218,7 +217,7 @@ for (const link of document.querySelectorAll("a")) link.click();
 def _answers():
     """The answers as every notebook has them, from recorded rows."""
     requests = requests_for(len(ATTACKS))
-    return answers_frame(requests, [Response("ok", text, "stop") for text in ATTACKS], "recorded")
+    return yes_no_frame(requests, [Response("ok", text, "stop") for text in ATTACKS], "recorded")
 
 
 @pytest.mark.browser

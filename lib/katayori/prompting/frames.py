@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from katayori.finish_reasons import JUDGED_WHEN_READ, USUAL
-from katayori.prompting.parsing import Parsed, option_probabilities, parse_yes_no
+from katayori.prompting.parsing import Parsed, option_probabilities
 from katayori.prompting.requests import Request, Response
 
 if TYPE_CHECKING:
@@ -30,8 +30,8 @@ def answers_frame(
     responses: Sequence[Response],
     source: str,
     *,
-    parse: Callable[[str, str], Parsed] = parse_yes_no,
-    options: tuple[str, ...] = ("yes", "no"),
+    parse: Callable[[str, str], Parsed],
+    options: tuple[str, ...],
 ) -> "pd.DataFrame":
     """Requests and their responses as the answers frame (see `answers.get`).
 

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from katayori.prompting.frames import answers_frame
 from katayori.prompting.parsing import (
-    _REFUSAL,
     MAX_CHARS,
     MAX_LINE,
+    REFUSAL,
     Parsed,
     cut_short,
     strip_thinking,
@@ -147,9 +147,7 @@ def parse_verdict(
     parsed = _beside(first[1], ending, len(lines)) if first else ending
     if parsed.answer is not None and _states_another(lines, parsed.answer, forms):
         return Parsed("out_of_choice", None, "undecided")
-    if parsed.note == NO_VERDICT and (
-        _REFUSAL.search(kept[:2000]) or _DECLINED.search(kept[:2000])
-    ):
+    if parsed.note == NO_VERDICT and (REFUSAL.search(kept[:2000]) or _DECLINED.search(kept[:2000])):
         return Parsed("refusal", None, "declined")
     return parsed
 

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from katayori.metrics import exchange, shares
-from katayori.prompting.parsing import parse_yes_no
+from katayori.prompting.yes_no import parse_yes_no
 from katayori_tools.analyses import paired
 from katayori_tools.analyses.kinds import Kind, Read, Section, Shown, lacking
 from katayori_tools.analyses.reading import (

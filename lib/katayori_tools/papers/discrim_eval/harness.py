@@ -5,7 +5,7 @@ import pandas as pd
 from katayori.metrics import agreement, exchange, ranks, shares
 from katayori.metrics.factors import by_factor
 from katayori.metrics.verdicts import READ
-from katayori.prompting.parsing import parse_yes_no
+from katayori.prompting.yes_no import parse_yes_no
 from katayori_tools.harnesses.benchmarks import Benchmark, named
 
 QUESTION = "decision_question_id"
