@@ -226,3 +226,20 @@ def test_an_empty_frame_says_its_own_reason():
     assert repr(show(VERB.head(0), columns=["model"])) == (
         "Table: no answers of this run belong here."
     )
+
+
+def test_intervals_of_models_say_what_they_rest_on():
+    row = {"model": "a", "value": 0.2, "ci_low": 0.1, "ci_high": 0.3, "n": 9450, "n_invalid": 0}
+    frame = pd.DataFrame([row, row | {"model": "b", "n": 288, "n_invalid": 12}])
+    few = ["model", "value", "ci_low", "ci_high"]
+    assert "<caption>A; n 288 to 9,450, unreadable 0 to 12<" in show(frame, 3, "A", "", few)._markup
+    with_n = show(frame.head(1), 3, "A", "", [*few, "n"])
+    assert repr(with_n).startswith("A; unreadable 0\n") and "unreadable 0<" in with_n._markup
+    for shown in (
+        show(frame, 3, "A"),
+        show(frame, 3, "A", "", ["model", "value"]),
+        show(frame.drop(columns="model"), 3, "A", "", few[1:]),
+        show(frame[few], 3, "A"),
+        show(frame.assign(n=None, n_invalid=np.nan), 3, "A", "", few),
+    ):
+        assert repr(shown).startswith("A\n")

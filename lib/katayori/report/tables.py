@@ -89,7 +89,8 @@ def show(
     What is undefined is an em dash, an interval stands in one column, a status in words. The index
     is shown only if named. More than 12 rows scroll in a box, but not on paper; beyond 1,000 the
     number of rows left out is stated. An empty frame becomes one sentence (see `nothing`): its
-    caption and the reason that it carries, else what is `missing`.
+    caption and the reason that it carries, else what is `missing`. Where intervals of models are
+    shown without the numbers of answers and of unreadable ones, the caption says them.
 
     Args:
         frame: of a verb, or any other. digits: decimals. caption, missing: see above.
@@ -118,11 +119,25 @@ def show(
         frame = frame.set_axis([" / ".join(filter(None, parts)) for parts in frame], axis=1)
     chosen = list(frame) if columns is None else columns
     shown = _columns(frame.head(MOST_ROWS), chosen, names or {}, digits, scale)
+    caption = "; ".join(filter(None, [caption, _denominators(frame, chosen)]))
     markup = _markup(shown, caption) + "".join(f"<p>{one}</p>" for one in more)
     if len(frame) > SCROLLS:
         markup = f'{BOX}<div class="katayori-rows">{markup}</div>'
     above = [visible(caption)] if caption else []
     return Shown(markup, "\n".join([*above, *_lines(shown), *more]))
+
+
+def _denominators(frame: "pd.DataFrame", columns: Sequence[str]) -> str:
+    """From how many answers a row, and how many unreadable ones, where no column tells it."""
+    if "model" not in frame or "ci_low" not in columns:
+        return ""
+    told = []
+    for name, word in {"n": "n", "n_invalid": "unreadable"}.items():
+        counts = frame[name].dropna() if name in frame and name not in columns else ()
+        if len(counts):
+            low, high = int(min(counts)), int(max(counts))
+            told.append(f"{word} {low:,}" if low == high else f"{word} {low:,} to {high:,}")
+    return ", ".join(told)
 
 
 def _columns(
