@@ -71,11 +71,8 @@ def safe_name(name: str) -> str:
     looks_changed = re.search(r"-[0-9a-f]{6}$", name)
     if name and short == name.lower() == name and not looks_changed:
         return name
-    return f"{short or 'name'}-{_digits(name)}"
-
-
-def _digits(name: str) -> str:
-    return hashlib.sha256(name.encode(errors="backslashreplace")).hexdigest()[:6]
+    digits = hashlib.sha256(name.encode(errors="backslashreplace")).hexdigest()[:6]
+    return f"{short or 'name'}-{digits}"
 
 
 def cache_dir() -> Path:

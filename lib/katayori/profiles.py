@@ -18,16 +18,11 @@ OF_CLUSTERS = "of clusters (questions, templates, pairs, cases, families)"
 
 def _read(path: Path) -> dict[str, dict[str, Any]]:
     blocks = read_yaml(path, "profile file")
-    if not isinstance(blocks, dict) or not all(
-        isinstance(block, dict) for block in blocks.values()
-    ):
+    if not (isinstance(blocks, dict) and all(isinstance(one, dict) for one in blocks.values())):
         raise KatayoriError(
             f"{path} must hold named blocks of items, answers and size, as data/profiles.yaml does"
         )
-    return {
-        str(name): _profile(f"profile '{name}' in {path.name}", str(name), block)
-        for name, block in blocks.items()
-    }
+    return {str(name): _profile(path, str(name), block) for name, block in blocks.items()}
 
 
 @dataclass(frozen=True)
@@ -42,9 +37,10 @@ class Profile:
     about: Any = None
 
 
-def _profile(where: str, name: str, block: dict) -> dict[str, Any]:
+def _profile(path: Path, name: str, block: dict) -> dict[str, Any]:
     from katayori.data.schema import checked, written
 
+    where = f"profile '{name}' in {path.name}"
     # What is left out counts as null, so that what is valid is named.
     size = checked(Profile, {"items": None, "answers": None} | block, where).size
     if size != "full" and not (type(size) is int and 0 < size <= MOST):

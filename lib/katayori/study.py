@@ -21,9 +21,6 @@ from katayori.prompting.prompts import Prompt, load_prompts, places
 if TYPE_CHECKING:
     import pandas as pd
 
-#: One answer to each item.
-ONCE = (0,)
-
 
 class Study:
     """The study of a paper, opened.
@@ -39,6 +36,10 @@ class Study:
         own_design: whether items and prompts are this project's own, so that what was recorded
             beside the study may stand beside it.
         asked: ids of the prompts that every model must have been asked.
+        reads: what was read so far, an entry for each model, prompt and set of items: model,
+            source, prompt_id, items (the set, empty for those of the study), repetitions, answers
+            (how many), variant and shards (of recordings: the files that were read, with count and
+            sha256; else null and none).
     """
 
     def __init__(
@@ -109,7 +110,7 @@ class Study:
         self.simulated = tuple(simulated if real else ())
         self._answers_file = answers_file
         self._read: dict[tuple[Any, ...], pd.DataFrame] = {}
-        self._reads: list[dict[str, Any]] = []
+        self.reads: list[dict[str, Any]] = []
 
     def answers(
         self,
@@ -117,7 +118,7 @@ class Study:
         *,
         models: Sequence[str] | None = None,
         items: str = "",
-        repetitions: Sequence[int] = ONCE,
+        repetitions: Sequence[int] = (0,),
     ) -> "pd.DataFrame":
         """The answers to a prompt, a row an answer, with the columns of its item.
 
@@ -178,7 +179,7 @@ class Study:
                 if prompt_id in self.asked and not items:
                     raise
                 reasons.append(f"{name}: {error}")
-        self._reads.extend(self._noted(part, prompt_id, items, how) for part in parts if len(part))
+        self.reads.extend(self._noted(part, prompt_id, items, how) for part in parts if len(part))
         if parts:
             return pd.concat(parts, ignore_index=True).assign(variant=variant)
         frame = answers.get(rows.head(0), prompt, [], **how)
@@ -232,29 +233,18 @@ class Study:
         """All answers that were read so far."""
         return iter(list(self._read.values()))
 
-    def reads(self) -> list[dict[str, Any]]:
-        """What was read so far, an entry for each model, prompt and set of items.
-
-        Returns:
-            model, source, prompt_id, items (the set, empty for those of the study), repetitions,
-            answers (how many), variant and shards (of recordings: the files that were read, with
-            count and sha256; else null and none).
-        """
-        return list(self._reads)
-
     def _noted(
         self, part: "pd.DataFrame", prompt: str, items: str, how: Mapping[str, Any]
     ) -> dict[str, Any]:
-        """What `reads` says of the answers of a model to a prompt."""
-        model, source = str(part["model"].iat[0]), str(part["source"].iat[0])
-        about: dict[str, Any] = {"model": model, "source": source}
-        about |= {"prompt_id": prompt, "items": items, "repetitions": how["repetitions"]}
-        about |= {"answers": len(part), "variant": None, "shards": {}}
+        """The entry of `reads` of the answers of a model to a prompt."""
+        model, source, variant = str(part["model"].iat[0]), str(part["source"].iat[0]), None
+        about = {"model": model, "source": source, "prompt_id": prompt, "items": items}
+        shards: dict[str, Any] = {}
         if source == "recorded":
             variant = how["variant"]
             shards = recordings.files(self.paper, model, prompt, variant)
-            about |= {"variant": variant, "shards": shards}
-        return about
+        read = {"repetitions": how["repetitions"], "answers": len(part)}
+        return about | read | {"variant": variant, "shards": shards}
 
     def provenance(self) -> dict[str, Any]:
         """What a run notes of the study: data sets, prompts, models and counts of answers."""
@@ -268,7 +258,7 @@ class Study:
         return {
             "datasets": {self.dataset: digest(self.items, *columns)},
             "prompts": {one: self.prompts[one].hash for one in ids},
-            "read": self.reads(),
+            "read": self.reads,
             **used,
         }
 

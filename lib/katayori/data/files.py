@@ -54,24 +54,18 @@ def read_yaml(path: Path, what: str) -> Any:
     """The content of a YAML file (safe loading only), for reading. KatayoriError as `read_text`,
     and for wrong YAML.
     """
-    return _content(read_text(path, what), f"{what} {path.name}")
-
-
-def _content(text: str, where: str) -> Any:
-    import yaml
-
-    try:
-        return _parsed(text)
-    except yaml.YAMLError as e:
-        cause = " ".join(str(e).split())
-        raise KatayoriError(f"{where}: not readable YAML ({cause})") from None
+    return _parsed(read_text(path, what), f"{what} {path.name}")
 
 
 @lru_cache(maxsize=64)
-def _parsed(text: str) -> Any:
+def _parsed(text: str, where: str) -> Any:
     import yaml
 
-    return yaml.safe_load(text)
+    try:
+        return yaml.safe_load(text)
+    except yaml.YAMLError as e:
+        cause = " ".join(str(e).split())
+        raise KatayoriError(f"{where}: not readable YAML ({cause})") from None
 
 
 def read_as(kind: type[Content], path: Path, what: str = "data file") -> Content:
@@ -88,7 +82,7 @@ def read_as(kind: type[Content], path: Path, what: str = "data file") -> Content
 def _as_kind(kind: Any, text: str, where: str) -> Any:
     from katayori.data.schema import checked
 
-    return checked(kind, _content(text, where), where)
+    return checked(kind, _parsed(text, where), where)
 
 
 def read_checked(kind: Any, path: Path, what: str = "data file") -> Any:
@@ -98,7 +92,7 @@ def read_checked(kind: Any, path: Path, what: str = "data file") -> Any:
     """
     text, where = read_text(path, what), f"{what} {path.name}"
     _as_kind(kind, text, where)
-    return _content(text, where)
+    return _parsed(text, where)
 
 
 def ours(name: str) -> Any:

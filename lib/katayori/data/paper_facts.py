@@ -71,17 +71,16 @@ def printed(paper: str, name: str) -> "pd.DataFrame":
     return pd.read_csv(file, dtype={"table": str}, keep_default_na=False, na_values=[""])
 
 
-def caveats(paper: str | None = None) -> "pd.DataFrame":
-    """What a recount found: id, paper, file (None = the paper as a whole), locator, cells (a dict),
-    kind, text.
+def caveats(paper: str) -> "pd.DataFrame":
+    """What a recount of a paper found: id, paper, file (None = the paper as a whole), locator,
+    cells (a dict), kind, text.
 
     `cells` maps columns of the table to the value or list of values of the rows concerned; {} means
     all rows.
     """
     import pandas as pd
 
-    if paper is not None:
-        printed_tables(paper)
+    printed_tables(paper)
     listed = files.ours("published/caveats.yaml")["caveats"]
-    chosen = [caveat for caveat in listed if paper in (None, caveat["paper"])]
+    chosen = [caveat for caveat in listed if caveat["paper"] == paper]
     return pd.DataFrame(chosen, columns="id paper file locator cells kind text".split())

@@ -266,12 +266,9 @@ def with_earlier(
             for request, answer in zip(requests, answered(requests), strict=True)
             if answer and answer.text
         }
-        filled = []
-        for row in rows:
-            asked_of = str(row[earlier.per])
-            if asked_of in texts:
-                filled.append(row | {place: texts[asked_of]})
-        rows = filled
+        asked_of = [str(row[earlier.per]) for row in rows]
+        pairs = zip(rows, asked_of, strict=True)
+        rows = [row | {place: texts[name]} for row, name in pairs if name in texts]
     return rows
 
 
@@ -306,11 +303,6 @@ def get(
 
     names = list(models)
     expect(source, SOURCES, "answer source")
-    real = [name for name in names if not get_model(name)[0].simulated]
-    imports_nothing = source == "imported" and not answers_file
-    if real and (source == "simulated" or imports_nothing):
-        hint = ": name the file of answers (answers_file)" if imports_nothing else ""
-        raise KatayoriError(f"{real[0]} cannot answer with source {source!r}{hint}")
     room = get_paper(prompt.paper)
     how = {"parse": room.parse, "options": room.options, **room.reading(prompt)}
     make_frame = how.pop("frame", frames.answers_frame)
@@ -318,7 +310,8 @@ def get(
     once = {name: value for name, value in options.items() if name != "repetitions"}
     made = []
     for name in names:
-        model, endpoint, its = _who_answers(name, source, prompt, options.get("variant", ""))
+        variant = options.get("variant", "")
+        model, endpoint, its = _who_answers(name, source, prompt, variant, answers_file)
         respond = _respondent(its, answers_file)
         # Imported answers are joined by id: what their model said before is in nobody's hands here.
         earlier = replace(prompt, given={}) if its == "imported" else prompt
@@ -355,12 +348,15 @@ def _as_in_items(answers: "pd.DataFrame", items: "pd.DataFrame", prompt: Prompt)
 
 
 def _who_answers(
-    name: str, source: str, prompt: Prompt, variant: str
+    name: str, source: str, prompt: Prompt, variant: str, answers_file: str | Path
 ) -> tuple[Model, Endpoint, str]:
     """A model, where it was asked, and the source of its answers."""
     model, endpoint = get_model(name)
     if model.simulated:
         return model, endpoint, "simulated"
+    if source == "simulated" or (source == "imported" and not answers_file):
+        hint = ": name the file of answers (answers_file)" if source == "imported" else ""
+        raise KatayoriError(f"{name} cannot answer with source {source!r}{hint}")
     if source == "recorded":
         endpoint = recording_endpoint(prompt.paper, model, prompt.id, variant)
     if source == "live":

@@ -60,7 +60,6 @@ class DiscrimEval(Paper):
     own_files: ClassVar[Mapping[str, OwnFile]] = {
         "questions": OwnFile("01: a question file (.yaml)", is_a="file")
     }
-    places: ClassVar[Mapping[str, str]] = {"question": "filled_template"}
 
     def read(self, dataset: str, own: Mapping[str, str]) -> Everything:
         """The official set is the whole file where it is here, else the 70 rows of a mirror."""
@@ -80,6 +79,10 @@ class DiscrimEval(Paper):
 
     def sets(self) -> Sets:
         return DATASETS
+
+    def as_asked(self, items: "pd.DataFrame") -> "pd.DataFrame":
+        """The place `question` holds the filled template."""
+        return items.assign(question=items["filled_template"])
 
     def parse(self, text: str, finish_reason: str) -> Parsed:
         return parse_yes_no(text, finish_reason)

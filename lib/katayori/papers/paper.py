@@ -19,8 +19,6 @@ from katayori.prompting.requests import Request, Response
 if TYPE_CHECKING:
     import pandas as pd
 
-#: A reader of texts: text and finish reason in, outcome and answer out.
-Parser = Callable[[str, str], Parsed]
 #: Items, their name with its version, and what a user should know about them, a line each.
 Everything = tuple["pd.DataFrame", str, list[str]]
 #: Data sets by name, each with its reader.
@@ -63,7 +61,6 @@ class Paper:
             option; empty where no option is right. shortest: the shortest text that is read as an
             answer.
         own_files: names of what a user may give in place of its items.
-        places: places of the prompts that a column of another name fills -> that column.
         asked_in: the prompts that others' items are asked with: those of `official` or of `study`.
         more: data sets beside `study`, `official` and `sets`, which only the tools read. theirs:
             those whose texts are not this project's own.
@@ -80,7 +77,6 @@ class Paper:
     gold_column: ClassVar[str] = ""
     shortest: ClassVar[str] = "{}"
     own_files: ClassVar[Mapping[str, OwnFile]] = {}
-    places: ClassVar[Mapping[str, str]] = {}
     asked_in: ClassVar[str] = "official"
     more: ClassVar[tuple[str, ...]] = ()
     theirs: ClassVar[tuple[str, ...]] = ("official",)
@@ -115,8 +111,7 @@ class Paper:
 
     def as_asked(self, items: "pd.DataFrame") -> "pd.DataFrame":
         """The rows that prompts are filled from."""
-        filled = {place: items[column] for place, column in self.places.items()}
-        return items.assign(**filled) if filled else items
+        return items
 
     def in_orders(self, rows: "pd.DataFrame", own: Mapping[str, str]) -> "pd.DataFrame":
         """The rows in the orders of options that the setting `orders` asks for (see `ORDERS`).

@@ -186,7 +186,7 @@ class Run:
         usual |= {"paper": self.paper, "status": "ok", "source": "none"}
         if study:
             usual |= {"source": study.source, "dataset": study.dataset}
-        reads = [one for study in self._studies for one in study.reads()]
+        reads = [one for study in self._studies for one in study.reads]
         own = [name for name in FIELDS if name in frame and name not in _OF_FRAME]
         added: dict[tuple[Any, ...], dict[str, Any]] = {}
         for record in frame.to_dict("records"):
