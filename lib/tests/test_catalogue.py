@@ -17,7 +17,9 @@ from katayori.errors import KatayoriError
 from katayori_tools import datasets
 
 ENTRIES = catalogue.load()
-FILES = [(d, f.path) for d, e in ENTRIES.items() if e.access == "download" for f in e.files]
+FILES = [
+    (d, f["path"]) for d, e in ENTRIES.items() if e["access"] == "download" for f in e["files"]
+]
 ROWS = [
     {
         "filled_template": f"text {i}",
@@ -89,27 +91,27 @@ def put_in_mirror(root, content=CONTENT):
 
 def test_every_entry_is_complete_and_safe():
     for dataset_id, entry in ENTRIES.items():
-        assert "\n" not in entry.how.strip()
-        for f in entry.files:
-            assert f.url is None or f.url.startswith("https://")
+        assert "\n" not in entry["how"].strip()
+        for f in entry["files"]:
+            assert f["url"] is None or f["url"].startswith("https://")
             # Pinned: the address holds the revision, never a branch.
-            assert f.url is None or f"/{entry.revision}/" in f.url
-            assert f.sha256 or f.note or entry.access == "ours", (
+            assert f["url"] is None or f"/{entry['revision']}/" in f["url"]
+            assert f["sha256"] or f.get("note") or entry["access"] == "ours", (
                 f"{dataset_id}: a missing hash needs a note"
             )
-    mirrored = [f.mirror for e in ENTRIES.values() for f in e.files if f.mirror]
+    mirrored = [f["mirror"] for e in ENTRIES.values() for f in e["files"] if f["mirror"]]
     assert len(mirrored) == len(set(mirrored))
     assert all(not p.startswith("/") and ".." not in p for p in mirrored)
 
 
 def test_all_five_papers_and_the_known_counts():
-    of = {p for e in ENTRIES.values() for p in e.papers}
+    of = {p for e in ENTRIES.values() for p in e["papers"]}
     assert of == {"discrim_eval", "persona_jbbq", "logprob_judge", "jubaku_v2", "inter_jbbq"}
     assert {d for d in ENTRIES if d.startswith("study_")} == {f"study_{p}" for p in of}
-    assert ENTRIES["discrim_eval"].rows == 70 * 9 * 3 * 5  # DE-2
-    assert ENTRIES["jbbq"].rows == 50_856  # PJ-1
-    rows = [f.rows for f in ENTRIES["bbq"].files if f.rows]
-    assert ENTRIES["bbq"].rows == sum(rows) == 58_492 and len(rows) == 11
+    assert ENTRIES["discrim_eval"]["rows"] == 70 * 9 * 3 * 5  # DE-2
+    assert ENTRIES["jbbq"]["rows"] == 50_856  # PJ-1
+    rows = [f["rows"] for f in ENTRIES["bbq"]["files"] if f["rows"]]
+    assert ENTRIES["bbq"]["rows"] == sum(rows) == 58_492 and len(rows) == 11
 
 
 def test_pins_hold_against_the_mirror(tmp_path, monkeypatch):
@@ -120,22 +122,22 @@ def test_pins_hold_against_the_mirror(tmp_path, monkeypatch):
         (pytest.fail if os.environ.get("KATAYORI_CI") else pytest.skip)(message)
     # What the mirror is known to lack; everything else must be there and verify.
     lacking = {("discrim_eval", "explicit.jsonl"), ("ssqa_ja", "ssqa-ja.csv")}
-    lacking |= {("bbq", f.path) for f in ENTRIES["bbq"].files if f.note}
+    lacking |= {("bbq", f["path"]) for f in ENTRIES["bbq"]["files"] if f.get("note")}
     assert len(lacking) == 10
     checked = 0
     for dataset_id, file in FILES:
-        entry = next(f for f in ENTRIES[dataset_id].files if f.path == file)
+        entry = next(f for f in ENTRIES[dataset_id]["files"] if f["path"] == file)
         if (dataset_id, file) in lacking:
             continue
         path = datasets.fetch(dataset_id, file)
         content = path.read_bytes()
-        assert path in [folder / entry.mirror for folder in paths.mirror_dirs()]
+        assert path in [folder / entry["mirror"] for folder in paths.mirror_dirs()]
         assert (hashlib.sha256(content).hexdigest(), len(content)) == (
-            entry.sha256,
-            entry.bytes,
+            entry["sha256"],
+            entry["bytes"],
         )
         if path.suffix == ".jsonl":
-            assert sum(1 for line in content.splitlines() if line.strip()) == entry.rows
+            assert sum(1 for line in content.splitlines() if line.strip()) == entry["rows"]
         checked += 1
     assert checked == len(FILES) - 10 >= 29
     status = datasets.table().set_index("id")

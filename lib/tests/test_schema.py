@@ -20,7 +20,6 @@ from study_schemas import Head
 
 from katayori import paths
 from katayori.data import (
-    catalogue,
     discrim_eval_schema as discrim_eval,
     inter_jbbq_schema as inter_jbbq,
     logprob_judge_schema as logprob_judge,
@@ -97,7 +96,7 @@ KINDS: dict[str, Any] = {
     "data/models.yaml": ModelsFile,
     "data/profiles.yaml": dict[str, block_of(Profile)],
     "data/prompts/*/*.yaml": Prompt,
-    "data/catalogue.yaml": catalogue.Catalogue,
+    "data/catalogue.yaml": study_schemas.Catalogue,
     "data/published/caveats.yaml": study_schemas.Caveats,
     "data/published/audit.yaml": recounts.Audit,
     "data/errata/bbq.yaml": study_schemas.Errata,

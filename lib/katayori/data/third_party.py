@@ -294,8 +294,8 @@ def _vicuna_file(system: str) -> Path:
     """The catalogue's file of GPT-4's verdicts on a system."""
     folder = "data/jp_bench/model_judgment/pairwise/gpt-4/pairwise:"
     files: dict[str, str] = {}  # by system
-    for entry in catalogue.load()["ja_vicuna_qa"].files:
-        path = entry.path
+    for entry in catalogue.load()["ja_vicuna_qa"]["files"]:
+        path = entry["path"]
         if path.startswith(folder):
             systems = path.removeprefix(folder).removesuffix(".jsonl").split("_")
             files |= dict.fromkeys(systems, path)

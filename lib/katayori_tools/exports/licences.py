@@ -27,9 +27,9 @@ def _licence_of(paper: str) -> str:
     """The licences of the data sets of others that a paper rests on, as the catalogue has them."""
     entries = catalogue.load()
     listed: Sequence[str] = [
-        f"{name}: {entry.licence}"
+        f"{name}: {entry['licence']}"
         for name, entry in entries.items()
-        if paper in entry.papers and entry.access != "ours"
+        if paper in entry["papers"] and entry["access"] != "ours"
     ]
     return "; ".join(listed) or "no licence is listed"
 
