@@ -46,6 +46,8 @@ EXTRA = "extra.yaml"
 #: The set of PandaLM's pairs without their texts, to which recorded verdicts are joined by id.
 PANDALM = "pandalm"
 _POINTS = 3  # of a checklist
+#: Whether answer 1 breaks no more points than answer 2, and the other way round -> the better one.
+_TRUTH = {(True, True): "tie", (True, False): "1", (False, True): "2", (False, False): ""}
 
 _Row = dict[str, Any]
 
@@ -190,17 +192,12 @@ def _pairs(question: _Row) -> list[_Row]:
             "quality_2": _POINTS - len(broken_2),
             POINTS: "\n".join(f"・{point}" for point in said),
         }
-        if broken_1 == broken_2:
-            row["truth"] = "tie"
-        elif broken_1 < broken_2:
-            row["truth"] = "1"
-        elif broken_2 < broken_1:
-            row["truth"] = "2"
-        else:
+        truth = _TRUTH[broken_1 <= broken_2, broken_2 <= broken_1]
+        if not truth:
             raise KatayoriError(
                 f"answers {first} and {second}: neither's broken points are a part of the other's"
             )
-        rows.append(row)
+        rows.append(row | {"truth": truth})
     return rows
 
 
@@ -264,15 +261,14 @@ def _study2_same() -> "pd.DataFrame":
     """
     import pandas as pd
 
-    pairs = load_study_judge()
     rows = []
-    for n, (question, own) in enumerate(pairs.groupby("question_id", sort=False)):
-        first, second, *_ = own.to_dict("records")
-        chosen, side = ((first, "1"), (first, "2"), (second, "2"))[n % 3]
-        name = str(question).replace("lj2-", "lj2-same-")
-        row = first | {"item_id": name, "pair_id": name, "order": "12", "truth": "tie"}
+    for n, (question, own) in enumerate(load_study_judge().groupby("question_id", sort=False)):
+        pair, side = ((0, "1"), (0, "2"), (1, "2"))[n % 3]
+        row, chosen = own.iloc[0].to_dict(), own.iloc[pair]
         for kind in ("answer", "system", "quality"):
             row[f"{kind}_1"] = row[f"{kind}_2"] = chosen[f"{kind}_{side}"]
+        name = str(question).replace("lj2-", "lj2-same-")
+        row |= {"item_id": name, "pair_id": name, "order": "12", "truth": "tie"}
         rows.append(row | {"answer_a": row["answer_1"], "answer_b": row["answer_1"]})
     return pd.DataFrame(rows)
 
