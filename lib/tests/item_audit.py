@@ -23,7 +23,8 @@ from katayori.data.jubaku import TIE, rule_scores
 from katayori.metrics.share_intervals import share_interval
 from katayori.papers.jubaku_v2 import GROUP_WORD, group_words, leak_words
 from katayori.prompting import recordings
-from katayori.prompting.parsing import option_probabilities, parse_yes_no
+from katayori.prompting.parsing import option_probabilities
+from katayori.prompting.yes_no import parse_yes_no
 from katayori_tools.study_sets import FIRST, SECOND, StudySet, folder, study_sets
 
 #: A slot may be so far from its equal share, an order of mention from one half.
