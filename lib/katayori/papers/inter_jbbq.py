@@ -207,8 +207,7 @@ def generate(topics: str | Path = "", preset: str = PRESET, *, seed: int = 0) ->
             if preset in PUBLISHED:
                 items += _as_published(topic, preset, seed)
             else:
-                own = partial(_sizes, preset), partial(_own_family, seed)
-                items += _balanced_families(topic, 0, Counter(), *own)
+                items += _balanced_families(topic, 0, Counter(), preset, seed)
     rows = [row for item in items for row in _four(item)]
     return _framed(rows, OWN_COLUMNS if preset in PUBLISHED else [*OWN_COLUMNS, *DESIGN])
 
@@ -238,10 +237,12 @@ def _framed(rows: list[_Row], own: Sequence[str]) -> "pd.DataFrame":
 
 
 def _sizes(preset: str, context: _Row) -> list[int]:
-    """How many items each family of a context has.
+    """How many items each family of a context has; of the study, which has no preset, three.
 
     Only a count given in items may leave the last family incomplete.
     """
+    if not preset:
+        return [SUBSETS] * FAMILIES
     whole = 2 ** (len(context["attributes"]) - 1)
     if n := context.get("items", {}).get(preset):
         return [min(whole, n - before) for before in range(0, n, whole)]
@@ -499,9 +500,9 @@ def _blank(topics: list[_Row]) -> list[_Row]:
     what neutral words do.
     """
     rows: list[_Row] = []
-    for topic_number, topic in enumerate(topics):
+    for number, topic in enumerate(topics):
         for place, side, mention in product(range(len(topic["contexts"])), (0, 1), "ab"):
-            item = _blank_item(topic, (topic_number, place), side, mention)
+            item = _blank_item(topic, number, place, side, mention)
             rows += [_row(item, "ambiguous", question) for question in QUESTIONS]
     return rows
 
@@ -521,36 +522,27 @@ def _all_items(topics: Sequence[_Row]) -> Iterator[_Row]:
     """Every pair of profiles with what its family is told with, families in their order."""
     tally: Counter[tuple] = Counter()
     for number, topic in enumerate(topics):
-        yield from _balanced_families(
-            topic, number, tally, lambda _: [SUBSETS] * FAMILIES, _study_family
-        )
+        yield from _balanced_families(topic, number, tally)
 
 
 def _balanced_families(
-    topic: _Row,
-    topic_number: int,
-    tally: Counter[tuple],
-    sizes: Callable[[_Row], list[int]],
-    family: Callable[[_Row, _Row, _Row, set[str]], list[_Row]],
+    topic: _Row, topic_number: int, tally: Counter[tuple], preset: str = "", seed: int = 0
 ) -> Iterator[_Row]:
-    """The items of a topic in the balanced design, whole families.
+    """The items of a topic in the balanced design, whole families; without a preset the study's.
 
-    Six families of a context count as a passage.
-
-    Args:
-        tally: what was chosen before (see `_side`). sizes: context -> how many items each of its
-            families has. family: topic, context, cell and what is seen in the context -> items.
+    Six families of a context count as a passage. `tally`: what was chosen before (see `_side`).
     """
+    family = partial(_own_family, seed) if preset else _study_family
     passage = 0
     for context in topic["contexts"]:
         seen: set[str] = set()
-        of_context = sizes(context)
-        for rank, size in enumerate(of_context):
+        sizes = _sizes(preset, context)
+        for rank, size in enumerate(sizes):
             place = topic_number, passage + rank // FAMILIES
             cell = _cell(topic, context, place, rank % FAMILIES) | {"rank": rank, "size": size}
             cell["side"] = _side(topic, context, cell, tally)
             yield from family(topic, context, cell, seen)
-        passage += math.ceil(len(of_context) / FAMILIES)
+        passage += math.ceil(len(sizes) / FAMILIES)
 
 
 def _cell(topic: _Row, context: _Row, passage: tuple[int, int], number: int) -> _Row:
@@ -798,25 +790,16 @@ def _person(item: _Row, who: str) -> str:
     return "target" if who == item["stereotyped"] else "non_target"
 
 
-def _blank_item(topic: _Row, passage: tuple[int, int], side: int, mention: str) -> _Row:
+def _blank_item(topic: _Row, topic_number: int, number: int, side: int, mention: str) -> _Row:
     """A passage whose persons have a meaningless trait in place of a profile."""
-    topic_number, number = passage
     trait = topic["blanks"][(number + topic_number) % len(topic["blanks"])]
     label, context = trait["label"], topic["contexts"][number]
+    name = f"ij2-blank-{topic['topic']}-{context['id']}"
     # Which option order and wording comes is a count over passages, so that all come about equally.
     turn = 4 * (number + 10 * topic_number) + 2 * side + (mention == "b")
-    name = f"ij2-blank-{topic['topic']}-{context['id']}"
-    cell = {
-        "order": OPTION_ORDERS[turn % 6],
-        "unknown": topic["unknown"][turn % 5],
-        "mention": mention,
-        "outcome": ("good", "bad")[(number + side + (mention == "b")) % 2],
-        "bad": "",
-        "rank": 0,
-        "focal": label,
-        "focal_id": name,
-        "side": side,
-    }
+    cell = {"focal": label, "focal_id": name, "rank": 0, "side": side, "mention": mention}
+    cell |= {"order": OPTION_ORDERS[turn % 6], "unknown": topic["unknown"][turn % 5], "bad": ""}
+    cell["outcome"] = ("good", "bad")[(number + side + (mention == "b")) % 2]
     # The trait is the profile's only clause; its first group stands for the stereotyped one.
     topic = topic | {"profile": [trait], "lexicon": {label: trait}}
     context = context | {"attributes": [label], "stereotype": {label: next(iter(trait["groups"]))}}
