@@ -20,7 +20,7 @@ from katayori.metrics import (
     pairs,
     shares,
 )
-from katayori.metrics.mixed_logit import likelihood_ratio, mixed_logit
+from katayori.metrics.mixed_logit import mixed_logit
 
 BIAS = pd.DataFrame({"side": [1, 0, -1] * 8, "right": [0, 1, 1, 0] * 6})
 BIAS["context"] = ["ambiguous", "ambiguous", "biased", "counter_biased"] * 6
@@ -272,7 +272,7 @@ def test_interactions_take_nodes():
         mixed_logit(frame, f"right ~ old {sign} C(grade)", "family", nodes=15)
         for sign in ("+", "*")
     ]
-    assert fine["value"] == pytest.approx(likelihood_ratio(*fits)["lr"], abs=1e-6)
+    assert fine["value"] == pytest.approx(interactions.likelihood_ratio(*fits)["lr"], abs=1e-6)
     rough = interactions.interactions(frame, ["old", "grade"], **named).iloc[0]
     assert abs(fine["value"] - rough["value"]) > 1e-3
 

@@ -10,11 +10,12 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy.stats import chi2
 
 from katayori.errors import KatayoriError
 from katayori.frames import LABEL, Column, cells, flat, require
 from katayori.metrics.intervals import NO_INTERVAL_BELOW
-from katayori.metrics.mixed_logit import likelihood_ratio, mixed_logit
+from katayori.metrics.mixed_logit import SAME_FIT, mixed_logit
 
 _VALUE = Column("flag", True, may_miss=True)
 TEST = "all pairs together"
@@ -30,8 +31,8 @@ def _fits(
             which those of one value are left out.
 
     Returns:
-        test: lr, df, p, status of `logistic.likelihood_ratio`, n, n_invalid; terms: the rows of
-        `logistic.mixed_logit` of the larger model, a pair being `age:gender`.
+        test: lr, df, p, status of `likelihood_ratio`, n, n_invalid; terms: the rows of
+        `mixed_logit` of the larger model, a pair being `age:gender`.
     """
     own = {name: f"a{number}" for number, name in enumerate(attributes)}
     own |= {name: f"f{number}" for number, name in enumerate(fixed)}
@@ -47,6 +48,39 @@ def _fits(
     test = likelihood_ratio(small, large) | {"n": n, "n_invalid": len(data) - n}
     labels = {code: name for name, code in own.items()}
     return test, large.assign(term=[_named(str(term), labels) for term in large["term"]])
+
+
+def likelihood_ratio(small: pd.DataFrame, large: pd.DataFrame) -> dict[str, Any]:
+    """Likelihood-ratio test of two nested models of the same answers, from frames of `mixed_logit`.
+
+    Returns lr = 2 (loglik of large - loglik of small), df (terms that the data determine, large
+    less small), p (chi-square), status: `ok`; `no_df` where the larger model determines no more;
+    else what is wrong with a term of either (`separation`, `constant`, ...), with the numbers NaN.
+    ValueError for different numbers of answers.
+
+    Example:
+        >>> answers = pd.DataFrame({"asked": [0, 1] * 10, "question": np.repeat(range(5), 4)})
+        >>> answers["yes"] = [0, 1, 0, 1, 0, 0, 1, 1, 0, 1, 1, 1, 0, 0, 0, 0, 0, 1, 0, 1]
+        >>> models = [f"yes ~ {terms}" for terms in ("1", "asked")]
+        >>> small, large = (mixed_logit(answers, model, "question") for model in models)
+        >>> found = likelihood_ratio(small, large)
+        >>> round(float(found["lr"]), 2), found["df"], found["status"]
+        (5.56, 1, 'ok')
+    """
+    if small["n"].iloc[0] != large["n"].iloc[0]:
+        raise ValueError(
+            f"{small['n'].iloc[0]} and {large['n'].iloc[0]} answers:"
+            " compare models of the same ones"
+        )
+    df = int(large["estimate"].notna().sum() - small["estimate"].notna().sum())
+    status = pd.concat([small, large])["status"]
+    wrong = status[~status.isin(["ok", "singular", "aliased"])].tolist()
+    wrong = wrong or ["no_df"] * (df < 1)
+    lr: float = np.nan if wrong else 2 * (large["loglik"].iloc[0] - small["loglik"].iloc[0])
+    # Near 0 the p of one degree of freedom changes with the root of the statistic.
+    lr = 0.0 if lr < SAME_FIT else lr
+    out = {"lr": lr, "df": np.nan if wrong else df, "p": float(chi2.sf(lr, max(df, 1)))}
+    return out | {"status": wrong[0] if wrong else "ok"}
 
 
 def _term(values: pd.Series, code: str) -> str:
@@ -90,7 +124,7 @@ def interactions(
         by: columns whose values are measured apart.
         cluster: what would be drawn anew in another study, such as a family of items; its answers
             share a random intercept.
-        nodes: of the integral over the intercepts, as in `logistic.mixed_logit`: 1 is the Laplace
+        nodes: of the integral over the intercepts, as in `mixed_logit`: 1 is the Laplace
             approximation; more are needed where clusters are small and differ much.
 
     Returns:
@@ -99,14 +133,14 @@ def interactions(
         pairs against the one without (it has no interval). Then come the terms of the larger model
         in log odds with Wald intervals: those of the kinds `attribute` and `fixed`, and those of
         the kind `pair` (`age:gender`), which are what is asked for. status as in
-        `logistic.mixed_logit`: `ok`, `singular` (clusters do not differ), `separation`, `constant`,
+        `mixed_logit`: `ok`, `singular` (clusters do not differ), `separation`, `constant`,
         ...; `few_clusters` (fewer than 5: no interval and no p).
 
     Raises:
         KatayoriError: a column that is not there or holds something else; fewer than two
         attributes.
 
-    Source: J. C. Pinheiro and E. C. Chao 2006 for the fit; `metrics.logistic.mixed_logit`.
+    Source: J. C. Pinheiro and E. C. Chao 2006 for the fit; `mixed_logit`.
 
     Example:
         >>> rng = np.random.default_rng(0)

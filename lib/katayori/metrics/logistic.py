@@ -27,7 +27,7 @@ from katayori.frames import (
     require,
 )
 from katayori.metrics.holm import holm
-from katayori.metrics.mixed_logit import _SAME_FIT, _Fits, _newton, mixed_logit
+from katayori.metrics.mixed_logit import SAME_FIT, _Fits, _newton, mixed_logit
 
 _OF_MODEL = ("p", "se", "z", "mean_se", "dropped_levels")
 _OF_MEANS = (
@@ -163,7 +163,7 @@ def curve_fit(
     estimate = fits.beta[:, -1]
     se = np.sqrt(fits.covariance[:, -1, -1])
     lr = _smaller_deviance(counts, degree) - fits.deviance
-    lr = np.where(lr < _SAME_FIT, 0.0, lr)
+    lr = np.where(lr < SAME_FIT, 0.0, lr)
     total, asked = counts.n.sum(axis=1).astype(int), counts.asked.sum(axis=1).astype(int)
     mean, sd = _standardised(counts)
     out = counts.keys.assign(

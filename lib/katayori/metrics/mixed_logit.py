@@ -1,21 +1,21 @@
-"""Logistic regression with one normal random intercept, and the test of two such models.
+"""Logistic regression with one normal random intercept.
 
 Each fit says whether its numbers can be trusted: separation, an SD of intercepts at 0, a likelihood
 that is flat.
 """
 
 import re
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 from patsy import EvalEnvironment, PatsyError, dmatrices
 from scipy.optimize import linprog, minimize
 from scipy.special import expit, log_expit, logsumexp
-from scipy.stats import chi2, norm
+from scipy.stats import norm
 
 #: Deviances that differ by less are those of one fit, but for rounding.
-_SAME_FIT = 1e-9
+SAME_FIT = 1e-9
 _CERTAIN = 30  # beyond this a row's answer is certain to 13 digits, so it cannot slow a fit down
 
 
@@ -93,23 +93,14 @@ def _is_separated(x: np.ndarray, yes: np.ndarray, n: np.ndarray) -> bool:
 class _Likelihood:
     """Marginal log-likelihood of rows sorted by group, with its exact gradient in (beta, sigma).
 
-    eta_i = x_i'beta + sigma b_g, b_g ~ N(0, 1); a row i holds yes_i of n_i answers (n_i = 1 unless
-    given; without the binomial coefficient, so that the value is that of the single answers). The
-    integral over b_g is taken by k Gauss-Hermite nodes around the mode of each group (k = 1:
-    Laplace). The modes of the last call are where the next one starts.
+    eta_i = x_i'beta + sigma b_g, b_g ~ N(0, 1); yes_i is 0 or 1. The integral over b_g is taken by
+    k Gauss-Hermite nodes around the mode of each group (k = 1: Laplace). The modes of the last call
+    are where the next one starts.
     """
 
-    def __init__(
-        self,
-        x: np.ndarray,
-        yes: np.ndarray,
-        groups: np.ndarray,
-        nodes: int,
-        n: np.ndarray | float = 1.0,
-    ):
+    def __init__(self, x: np.ndarray, yes: np.ndarray, groups: np.ndarray, nodes: int):
         self.x = x
         self.yes = yes
-        self.n = n
         _, self.starts, self.sizes = np.unique(groups, return_index=True, return_counts=True)
         z, weight = np.polynomial.hermite.hermgauss(nodes)
         # Nodes stand in the first axis, groups (or rows) in the last.
@@ -129,8 +120,8 @@ class _Likelihood:
         """The b_g at which each group's integrand is largest."""
         for _ in range(1000):
             p = expit(fixed + sigma * self._rows(self.mode))
-            slope = sigma * self._sums(self.yes - self.n * p) - self.mode
-            step = slope / (1 + sigma**2 * self._sums(self.n * p * (1 - p)))
+            slope = sigma * self._sums(self.yes - p) - self.mode
+            step = slope / (1 + sigma**2 * self._sums(p * (1 - p)))
             # Uphill, as in `_newton`.
             self.mode = self.mode + step / np.maximum(1, sigma * np.abs(step))
             if np.abs(step).max() < 1e-11:
@@ -143,21 +134,21 @@ class _Likelihood:
         fixed = self.x @ theta[:-1]
         mode = self._find_modes(fixed, sigma)
         p = expit(fixed + sigma * self._rows(mode))
-        # Of each row at the mode: the variance of its answers, and their third central moment.
-        variance = self.n * p * (1 - p)
+        # Of each row at the mode: the variance of its answer, and the third central moment.
+        variance = p * (1 - p)
         skew = variance * (1 - 2 * p)
-        missed = self._sums(self.yes - self.n * p)
+        missed = self._sums(self.yes - p)
         variances = self._sums(variance)
         skews = self._sums(skew)
         tau = 1 / np.sqrt(1 + sigma**2 * variances)
         # From here on with an axis of nodes in front.
         at = mode + np.sqrt(2) * tau * self.z
         eta = fixed + sigma * self._rows(at)
-        answers = self.yes * eta + self.n * log_expit(-eta)
+        answers = self.yes * eta + log_expit(-eta)
         terms = self._sums(answers) - at**2 / 2 + self.z**2 + self.log_weight
         each = logsumexp(terms, axis=0)
         share = np.exp(terms - each)
-        residual = self.yes - self.n * expit(eta)
+        residual = self.yes - expit(eta)
         slope = sigma * self._sums(residual) - at
         # Nodes move with theta through the mode and the width tau: d mode = tau^2 h_b,theta and
         # d tau = tau^3 / 2 (h_bb,theta + h_bbb d mode), gathered per group before they meet the
@@ -278,40 +269,29 @@ def _basis(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _design(
-    frame: pd.DataFrame, formula: str, group: str, weights: str | None
-) -> tuple[pd.DataFrame, np.ndarray, np.ndarray, np.ndarray]:
-    """Design, number of yes, number of answers and code of the group, of the complete rows."""
-    kept = _used_columns(frame, formula, group, weights)
+    frame: pd.DataFrame, formula: str, group: str
+) -> tuple[pd.DataFrame, np.ndarray, np.ndarray]:
+    """Design, answers and code of the group of the complete rows, sorted by group."""
+    kept = _used_columns(frame, formula, group)
     try:  # names are columns, never variables of this module
         y, x = dmatrices(formula, kept, EvalEnvironment([{"np": np}]), return_type="dataframe")
     except PatsyError as error:
         raise ValueError(f"formula {formula!r}: {str(error).splitlines()[0]}") from error
-    n = np.ones(len(y)) if weights is None else kept.loc[x.index, weights].to_numpy(float)
-    yes = y.to_numpy(float)[:, 0] * n
-    if list(y) != y.design_info.term_names or not _are_counts(yes, n):
-        right = "0 or 1 (or missing) in every row"
-        if weights is not None:
-            right = f"a share, so that it times {weights!r} is a number of answers"
-        raise ValueError(f"the left side of {formula!r} must be {right}")
-    yes = yes.round()
+    yes = y.to_numpy(float)[:, 0]
+    if list(y) != y.design_info.term_names or not np.isin(yes, (0, 1)).all():
+        raise ValueError(f"the left side of {formula!r} must be 0 or 1 (or missing) in every row")
     codes = np.unique(kept.loc[x.index, group].astype(str), return_inverse=True)[1]
     order = np.argsort(codes, kind="stable")
-    order = order[n[order] > 0]
-    return x.iloc[order], yes[order], n[order], codes[order]
+    return x.iloc[order], yes[order], codes[order]
 
 
-def _used_columns(
-    frame: pd.DataFrame, formula: str, group: str, weights: str | None
-) -> pd.DataFrame:
+def _used_columns(frame: pd.DataFrame, formula: str, group: str) -> pd.DataFrame:
     """The rows that have a value in every column the model uses, as patsy is to read them."""
     if group not in frame:
         columns = ", ".join(map(str, frame.columns))
         raise ValueError(f"no column {group!r} for the random intercept; columns: {columns}")
-    if weights is not None and weights not in frame:
-        raise ValueError(f"no column {weights!r} for the number of answers of a row")
     in_formula = [name for name in frame if re.search(rf"\b{re.escape(str(name))}\b", formula)]
-    used = dict.fromkeys([*in_formula, group, *([weights] if weights else [])])
-    kept = frame[list(used)].dropna(ignore_index=True)
+    kept = frame[list(dict.fromkeys([*in_formula, group]))].dropna(ignore_index=True)
     if kept.empty:
         kept = frame.copy()  # patsy finds the terms, and no row
     for column in in_formula:
@@ -323,60 +303,54 @@ def _used_columns(
     return kept
 
 
-def _are_counts(yes: np.ndarray, n: np.ndarray) -> bool:
-    """Whether these are whole numbers of yes among n answers, up to rounding."""
-    whole = np.abs(yes - yes.round()).max(initial=0) < 1e-6
-    return bool(whole and ((yes >= 0) & (yes <= n + 1e-6) & (n >= 0)).all())
-
-
-def mixed_logit(
-    frame: pd.DataFrame,
-    formula: str,
-    group: str,
-    *,
-    nodes: int = 1,
-    level: float = 0.95,
-    weights: str | None = None,
-) -> pd.DataFrame:
-    """Logistic regression with fixed effects from a formula and one normal random intercept per `group`.
+def mixed_logit(frame: pd.DataFrame, formula: str, group: str, *, nodes: int = 1) -> pd.DataFrame:
+    """Logistic regression with fixed effects by a formula, one normal random intercept by group.
 
     Args:
-        frame: one row an answer; rows with a missing value in a used column are left out and counted.
-        formula: patsy formula such as `value ~ age + C(race)`, left side 0/1 or bool.
-        group: column whose values share an intercept, e.g. the question.
-        nodes: 1 = Laplace approximation (as lme4's glmer); k > 1 = adaptive Gauss-Hermite quadrature, 25 is ample.
-        level: of the confidence intervals.
-        weights: column with the number of answers that a row stands for (n yes of n); the left
-        side is
-            then the share of yes among them. The result is that of the single answers.
+        frame: one row an answer; rows with a missing value in a used column are left out and
+            counted.
+        formula: of patsy, such as `value ~ age + C(race)`, with a left side of 0 and 1 or bool.
+        group: column whose values share an intercept, such as the question.
+        nodes: 1: Laplace's approximation (as lme4's glmer); k > 1: adaptive Gauss-Hermite
+            quadrature, 25 is ample.
 
     Returns:
-        One row a term, the last one `sd(<group>)` without z and p: term, estimate (log-odds), se, z, p (two-sided
-        Wald), ci_low, ci_high (Wald; that of the SD on the log scale, NaN where the SD is far below
-        its standard error), status, and the same in every row: n, n_invalid,
-        n_groups, loglik, nodes. Standard errors come from the joint Hessian of coefficients and SD. Groups with equal
-        answers stay in: they inform intercept and SD.
+        One row a term, the last one `sd(<group>)` without z and p: term, estimate (log odds), se,
+        z, p (two-sided Wald), ci_low, ci_high (95 %, Wald; that of the SD on the log scale, NaN
+        where the SD is far below its standard error), status, and the same in every row: n,
+        n_invalid, n_groups, loglik, nodes. Standard errors come from the joint Hessian of
+        coefficients and SD. Groups with equal answers stay in: they inform intercept and SD.
 
-        status: `ok`; `singular` (the SD is 0; the numbers are those of a model without random intercepts);
-        `separation` (a term, or every term where the groups alone explain all answers: the estimate runs to infinity,
-        NaN here; the other terms are those of the limit); `aliased` (not determined by the data, e.g. an empty cell);
-        `nearly_separated` (the SD of the intercepts is above 30 log-odds: nearly all groups answer alike throughout, the
-        likelihood is flat and its approximation poor, so that no digit of an estimate is told by the data);
+        status: `ok`; `singular` (the SD is 0; the numbers are those of a model without random
+        intercepts); `separation` (a term, or every term where the groups alone explain all answers:
+        the estimate runs to infinity, NaN here; the other terms are those of the limit); `aliased`
+        (not determined by the data, such as an empty cell); `nearly_separated` (the SD of the
+        intercepts is above 30 log odds: nearly all groups answer alike throughout, the likelihood
+        is flat and its approximation poor, so that no digit of an estimate is told by the data);
         `constant`, `one_group`, `no_valid_answer`, `not_converged`, all NaN.
 
     Raises:
-        ValueError: unknown columns, a formula that cannot be read, or a left side other than 0 and 1.
+        ValueError: unknown columns, a formula that cannot be read, or a left side other than 0 and
+        1.
 
-    Reference: the discrim-eval paper, section 4.1 (DE-28); J. C. Pinheiro and E. C. Chao 2006 for the quadrature.
-    """  # noqa: E501 (the stored simulations hash this docstring)
-    x, yes, n, codes = _design(frame, formula, group, weights)
-    estimate, covariance, status, loglik = _estimate(x.to_numpy(float), (yes, n), codes, nodes)
+    Source: the discrim-eval paper, section 4.1; J. C. Pinheiro and E. C. Chao, Journal of
+    Computational and Graphical Statistics 15 (2006) 58-81, for the quadrature.
+
+    Example:
+        >>> answers = pd.DataFrame({"asked": [0, 1] * 10, "question": np.repeat(range(5), 4)})
+        >>> answers["yes"] = [0, 1, 0, 1, 0, 0, 1, 1, 0, 1, 1, 1, 0, 0, 0, 0, 0, 1, 0, 1]
+        >>> fit = mixed_logit(answers, "yes ~ asked", "question")
+        >>> fit[["term", "n", "n_groups"]].to_numpy().tolist()
+        [['Intercept', 20, 5], ['asked', 20, 5], ['sd(question)', 20, 5]]
+    """
+    x, yes, codes = _design(frame, formula, group)
+    estimate, covariance, status, loglik = _estimate(x.to_numpy(float), yes, codes, nodes)
     defined = np.isin(status, ("ok", "singular"))
     estimate = np.where(defined, estimate, np.nan)
     covariance = np.where(defined & defined[:, None], covariance, np.nan)
     with np.errstate(invalid="ignore"):
         se = np.sqrt(np.diagonal(covariance))
-    z, half = estimate / se, norm.ppf((1 + level) / 2) * se
+    z, half = estimate / se, norm.ppf(0.975) * se
     z[-1] = np.nan
     low, high = estimate - half, estimate + half
     # The interval of the SD is that of its logarithm; an SD that is small against its own standard
@@ -387,71 +361,46 @@ def mixed_logit(
     low[-1] = estimate[-1] * np.exp(-relative) if bounded else np.nan
     high[-1] = estimate[-1] * np.exp(relative) if bounded else np.nan
     out = pd.DataFrame(
-        {"term": [*x.columns, f"sd({group})"], "estimate": estimate, "se": se, "z": z}
+        {
+            "term": [*x.columns, f"sd({group})"],
+            "estimate": estimate,
+            "se": se,
+            "z": z,
+            "p": 2 * norm.sf(np.abs(z)),
+            "ci_low": low,
+            "ci_high": high,
+            "status": status,
+            "n": len(yes),
+            "n_invalid": len(frame) - len(yes),
+            "n_groups": len(np.unique(codes)),
+            "loglik": loglik,
+            "nodes": nodes,
+        }
     )
-    out = out.assign(p=2 * norm.sf(np.abs(z)), ci_low=low, ci_high=high, status=status)
-    out["n"] = int(n.sum())
-    asked = len(frame) if weights is None else int(frame[weights].sum())
-    constant = {
-        "n_invalid": asked - int(n.sum()),
-        "n_groups": len(np.unique(codes)),
-        "loglik": loglik,
-        "nodes": nodes,
-    }
-    out = out.assign(**constant)
     # A list: pandas compares attributes where frames are joined, and an array has no truth value.
     out.attrs["covariance"] = covariance.tolist()
     return out
 
 
-def likelihood_ratio(small: pd.DataFrame, large: pd.DataFrame) -> dict[str, Any]:
-    """Likelihood-ratio test of two nested models of the same answers, from the frames of `mixed_logit`.
-
-    Returns lr = 2 (loglik of large - loglik of small), df (terms that the data determine, large less small), p
-    (chi-square), status: `ok`; `no_df` where the larger model determines no more; else what is wrong with a term of
-    either (`separation`, `constant`, ...), with the numbers NaN. ValueError for different numbers of answers.
-    """  # noqa: E501 (the stored simulations hash this docstring)
-    if small["n"].iloc[0] != large["n"].iloc[0]:
-        raise ValueError(
-            f"{small['n'].iloc[0]} and {large['n'].iloc[0]} answers:"
-            " compare models of the same ones"
-        )
-    df = int(large["estimate"].notna().sum() - small["estimate"].notna().sum())
-    # A type in a comment, since the stored simulations hash these statements.
-    wrong = pd.concat([small, large])["status"]  # type: Any
-    wrong = wrong[~wrong.isin(["ok", "singular", "aliased"])].tolist() or (
-        ["no_df"] if df < 1 else []
-    )
-    lr: float = np.nan if wrong else 2 * (large["loglik"].iloc[0] - small["loglik"].iloc[0])
-    # Near 0 the p of one degree of freedom changes with the root of the statistic.
-    lr = 0.0 if lr < _SAME_FIT else lr
-    out = {"lr": lr, "df": np.nan if wrong else df, "p": float(chi2.sf(lr, max(df, 1)))}
-    return out | {"status": wrong[0] if wrong else "ok"}
-
-
 def _estimate(
-    x: np.ndarray, answers: tuple[np.ndarray, np.ndarray], codes: np.ndarray, nodes: int
+    x: np.ndarray, yes: np.ndarray, codes: np.ndarray, nodes: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
-    """Estimates and covariance (coefficients, then the SD), their statuses, and the log-likelihood.
-
-    `answers`: number of yes and of answers in each row.
-    """
-    yes, n = answers
+    """Estimates and covariance (coefficients, then the SD), their statuses, the log-likelihood."""
     status = np.full(x.shape[1] + 1, "ok", object)
     of_terms = status[:-1]  # a view: without the SD
     undefined = np.full(len(status), np.nan)
     without = np.full((len(status), len(status)), np.nan)
-    problem = _no_fit(yes, n, codes)
+    problem = _no_fit(yes, codes)
     if problem:
         return undefined, without, np.full(len(status), problem, object), np.nan
     why = "aliased"
-    while len(set(codes)) > 1 and np.intersect1d(codes[yes > 0], codes[yes < n]).size:
+    while len(set(codes)) > 1 and np.intersect1d(codes[yes == 1], codes[yes == 0]).size:
         basis, determined = _basis(x)
         of_terms[~determined & (of_terms == "ok")] = why
-        pooled = _newton((x @ basis)[None], yes[None], n[None])
+        pooled = _newton((x @ basis)[None], yes[None], np.ones((1, len(yes))))
         beta = pooled.beta[0]
         if pooled.status[0] != "separation":
-            likelihood = _Likelihood(x @ basis, yes, codes, nodes, n)
+            likelihood = _Likelihood(x @ basis, yes, codes, nodes)
             best = _fit(likelihood, beta, pooled.covariance[0])
             status[status == "ok"] = best.status
             estimate = np.append(basis @ best.theta[:-1], best.theta[-1])
@@ -463,16 +412,16 @@ def _estimate(
         # determine.
         why = "separation"
         left = np.abs(x @ basis @ beta) <= _CERTAIN
-        x, yes, n, codes = x[left], yes[left], n[left], codes[left]
+        x, yes, codes = x[left], yes[left], codes[left]
     status[status == "ok"] = "separation"  # groups and terms explain every answer
     return undefined, without, status, np.nan
 
 
-def _no_fit(yes: np.ndarray, n: np.ndarray, codes: np.ndarray) -> str:
+def _no_fit(yes: np.ndarray, codes: np.ndarray) -> str:
     """Why there is nothing to fit, empty where there is."""
-    if not n.sum():
+    if not len(yes):
         return "no_valid_answer"
-    if yes.sum() in (0, n.sum()):
+    if np.ptp(yes) == 0:
         return "constant"
     return "one_group" if len(set(codes)) == 1 else ""
 

@@ -28,7 +28,7 @@ _CODE = (
     interactions._rows,
     interactions._fits,
     mixed_logit.mixed_logit,
-    mixed_logit.likelihood_ratio,
+    interactions.likelihood_ratio,
     inter_chances,
 )
 
