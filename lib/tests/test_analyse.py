@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 from bs4 import BeautifulSoup
 
-from katayori.metrics import bbq, exchange, judges, pairs, shares
+from katayori.metrics import bbq, exchange, judges, level_gaps, proportions, shares
 from katayori_tools import analyses, cli, papers
 from katayori_tools.analyses import kinds, page as pages, paired, reading, rows as flat
 from katayori_tools.harness_logs import read_log
@@ -86,7 +86,7 @@ def test_decisions_have_the_numbers_of_the_library(decisions):
     holm = 2 * ours.loc["any_effect", "p"]
     assert one(rows, "any_effect", "gender")["value"] == ours.loc["any_effect", "value"]
     assert one(rows, "any_effect", "gender")["p_holm"] == pytest.approx(holm)
-    gaps = exchange.level_gaps(frame, **names, level="gender", row="age").set_index("level")
+    gaps = level_gaps.level_gaps(frame, **names, level="gender", row="age").set_index("level")
     gap = one(rows, "gap", "gender woman")
     columns = ["value", "ci_low", "ci_high", "n", "n_invalid", "clusters"]
     assert gap[columns].tolist() == pytest.approx(gaps.loc["woman", columns].tolist())
@@ -130,12 +130,12 @@ def test_two_models_are_compared_on_the_same_items(folder):
     second = table.assign(model="careful", yes=(rng.random(len(table)) < 0.4).astype(int))
     pd.concat([first, second]).to_csv(folder / "two.csv", index=False)
     rows = analysed(folder / "two.csv")
-    ours = pairs.mcnemar(first["yes"], second["yes"]).iloc[0]
+    ours = proportions.mcnemar(first["yes"], second["yes"]).iloc[0]
     exact = one(rows, "yes, paired exact", "pair=eager - careful")
     assert exact[["value", "p", "ci_low"]].tolist() == pytest.approx(
         ours[["value", "p", "ci_low"]].tolist()
     )
-    grouped = pairs.mcnemar(first["yes"], second["yes"], cluster=first["question"]).iloc[0]
+    grouped = proportions.mcnemar(first["yes"], second["yes"], cluster=first["question"]).iloc[0]
     clustered = one(rows, "yes, paired clustered")
     assert clustered["p"] == pytest.approx(grouped["p_cluster"]) and clustered["p"] < 0.01
     assert clustered["clusters"] == 20

@@ -95,12 +95,12 @@ LATE_MUTATIONS = {
     "00_overview": {"katayori.report.headlines:read_tables": "share"},
     "01_discrim_eval": {
         "katayori.metrics.factors:effect_size": "value",
-        "katayori.metrics.paired:swap_test": "value",
+        "katayori.metrics.sign_swap:swap_test": "value",
         "katayori.metrics.logistic:mixed_model": "value",
         "katayori.metrics.ranks:kruskal": "value",
     },
     "02_persona_jbbq": {
-        "katayori.metrics.paired:swap_test": "smallest_p",
+        "katayori.metrics.sign_swap:swap_test": "smallest_p",
         "katayori.metrics.words:contrast": "contrast",
     },
     "03_logprob_judge": {"katayori.metrics.few_labels:win_rate": "value"},

@@ -10,7 +10,7 @@ from scipy import stats
 
 from katayori import frames
 from katayori.errors import KatayoriError
-from katayori.metrics import agreement, exchange, paired, repeats, verdicts
+from katayori.metrics import agreement, exchange, level_gaps, repeats, sign_swap, verdicts
 from katayori.metrics.intervals import mean_interval
 
 KEY = ["question", "age", "level"]
@@ -34,9 +34,9 @@ VERBS = {
     "exchange_test": lambda frame, **more: exchange.exchange_test(
         frame, **TESTED, row="age", draws=19, **more
     ),
-    "level_gaps": lambda frame, **more: exchange.level_gaps(frame, **TESTED, row="age", **more),
+    "level_gaps": lambda frame, **more: level_gaps.level_gaps(frame, **TESTED, row="age", **more),
     "largest_gap": lambda frame, **more: exchange.largest_gap(frame, **TESTED, **more),
-    "swap_test": lambda frame, **more: paired.swap_test(
+    "swap_test": lambda frame, **more: sign_swap.swap_test(
         frame, value="yes", group=("level", "f", "m"), **more
     ),
 }
@@ -232,7 +232,7 @@ def test_the_exchange_test_holds_its_level_and_finds_an_effect():
 def test_the_swap_test_is_that_of_scipy(seed):
     frame = answers(seed, questions=9, effect=0.3)
     means = frame.groupby(["question", "level"])["yes"].mean().unstack()
-    found = paired.swap_test(frame, value="yes", group=("level", "f", "n")).iloc[0]
+    found = sign_swap.swap_test(frame, value="yes", group=("level", "f", "n")).iloc[0]
     theirs = stats.permutation_test(
         (means["f"], means["n"]),
         lambda a, b: np.mean(a - b),
@@ -252,18 +252,18 @@ def test_clusters_without_a_difference_decide_nothing():
     frame = pd.DataFrame(itertools.product(range(50), "ab"), columns=["question", "level"])
     frame["yes"] = ((frame["question"] < 6) & (frame["level"] == "a")).astype(float)
     swapped = {"value": "yes", "group": ("level", "a", "b")}
-    found = paired.swap_test(frame, **swapped).iloc[0]
+    found = sign_swap.swap_test(frame, **swapped).iloc[0]
     assert (found["p"], found["smallest_p"], found["differ"]) == (0.03125, 0.03125, 6)
     assert found["clusters"] == 50 and found["status"] == "ok"
-    none = paired.swap_test(frame.assign(yes=1.0), **swapped).iloc[0]
+    none = sign_swap.swap_test(frame.assign(yes=1.0), **swapped).iloc[0]
     assert none["status"] == "no_difference" and np.isnan(none["p"]) and none["value"] == 0
     apart = frame[(frame["level"] == "a") == (frame["question"] % 2 == 0)]
-    lone = paired.swap_test(apart, **swapped).iloc[0]
+    lone = sign_swap.swap_test(apart, **swapped).iloc[0]
     assert lone["status"] == "no_valid_answer" and lone["clusters"] == 0 and lone["n"] == 50
-    few = paired.swap_test(frame[frame["question"] < 4], **swapped).iloc[0]
+    few = sign_swap.swap_test(frame[frame["question"] < 4], **swapped).iloc[0]
     assert few["status"] == "few_clusters" and few["p"] == 0.125 and np.isnan(few["ci_low"])
     with pytest.raises(KatayoriError, match="no 'c' in column 'level', which has 'a', 'b'"):
-        paired.swap_test(frame, value="yes", group=("level", "a", "c"))
+        sign_swap.swap_test(frame, value="yes", group=("level", "a", "c"))
 
 
 # -- gaps ------------------------------------------------------------------------------------------
@@ -273,7 +273,7 @@ def test_level_gaps_are_differences_to_the_mean_of_rows():
     frame = answers(effect=0.3)
     table = frame.pivot(index=["question", "age"], columns="level", values="yes")
     by_question = table.sub(table.mean(axis=1), axis=0).groupby("question").mean()
-    found = exchange.level_gaps(frame, **TESTED, row="age").set_index("level")
+    found = level_gaps.level_gaps(frame, **TESTED, row="age").set_index("level")
     assert found["value"].to_dict() == pytest.approx(by_question.mean().to_dict())
     assert found["value"].sum() == pytest.approx(0, abs=1e-12)
     for level, row in found.iterrows():
@@ -354,7 +354,7 @@ def test_the_limit_is_found_in_four_studies_of_five():
     frame = pd.DataFrame(cells, columns=["study", "question", "level"])
     side = np.repeat(rng.normal(gap, 0.5, len(frame) // 2), 2)
     frame["yes"] = side * np.where(frame["level"] == "a", 1, -1)
-    found = exchange.level_gaps(frame, **TESTED, by="study").query("level == 'a'")
+    found = level_gaps.level_gaps(frame, **TESTED, by="study").query("level == 'a'")
     assert (found["ci_low"] > 0).mean() == pytest.approx(0.8, abs=3 * 0.0163)
     assert found["limit"].mean() == pytest.approx(gap, rel=0.03)
 

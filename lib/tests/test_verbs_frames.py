@@ -17,7 +17,8 @@ from katayori.metrics import (
     interactions,
     judges,
     kappas,
-    pairs,
+    level_gaps,
+    proportions,
     shares,
 )
 from katayori.metrics.mixed_logit import mixed_logit
@@ -43,7 +44,7 @@ GIVEN_TOO = {
 }
 VERBS = {
     "exchange_test": exchange.exchange_test,
-    "level_gaps": exchange.level_gaps,
+    "level_gaps": level_gaps.level_gaps,
     "concordance": judges.concordance,
     "interactions": interactions.interactions,
     "scores": bbq.scores,
@@ -329,8 +330,8 @@ def test_wrong_scales_raters_and_counts_are_named():
 
 def test_pairs_and_groups_that_cannot_be_are_named():
     with pytest.raises(KatayoriError, match="first has 2 values, second 1"):
-        pairs.mcnemar([1, 0], [1])
+        proportions.mcnemar([1, 0], [1])
     with pytest.raises(KatayoriError, match="first holds 2 in row 1; right is 1 or 0"):
-        pairs.mcnemar([1, 2], [1, 0])
+        proportions.mcnemar([1, 2], [1, 0])
     with pytest.raises(KatayoriError, match="must be a list of numbers"):
-        pairs.mcnemar(["yes", "no"], [1, 0])
+        proportions.mcnemar(["yes", "no"], [1, 0])

@@ -13,7 +13,7 @@ from statsmodels.stats.inter_rater import aggregate_raters, fleiss_kappa as thei
 from statsmodels.stats.proportion import confint_proportions_2indep
 
 from katayori.errors import KatayoriError
-from katayori.metrics import agreement, factors, kappas, pairs, shares
+from katayori.metrics import agreement, factors, kappas, proportions, shares
 from katayori.metrics.agreement import SCALES, alpha_closed_form
 from katayori.metrics.share_intervals import share_interval
 
@@ -34,7 +34,7 @@ PUBLISHED = [
 
 @pytest.mark.parametrize(("counts", "ends"), PUBLISHED)
 def test_newcombe_gives_the_published_intervals(counts, ends):
-    row = pairs.newcombe(*counts).iloc[0]
+    row = proportions.newcombe(*counts).iloc[0]
     assert (row["ci_low"], row["ci_high"]) == pytest.approx(ends, abs=6e-5)
     theirs = confint_proportions_2indep(*counts, method="newcomb", compare="diff")
     assert (row["ci_low"], row["ci_high"]) == pytest.approx(theirs, abs=1e-12)
@@ -42,17 +42,17 @@ def test_newcombe_gives_the_published_intervals(counts, ends):
 
 
 def test_newcombe_without_answers_and_with_impossible_counts():
-    row = pairs.newcombe(0, 0, 3, 10).iloc[0]
+    row = proportions.newcombe(0, 0, 3, 10).iloc[0]
     assert np.isnan(row["value"]) and row["status"] == "no_valid_answer"
     with pytest.raises(KatayoriError, match="11 hits of 10 answers"):
-        pairs.newcombe(11, 10, 0, 10)
+        proportions.newcombe(11, 10, 0, 10)
 
 
 def paired_ends(both, only_first, only_second, neither):
     """The interval of pairs without clusters."""
     first = [1] * both + [1] * only_first + [0] * only_second + [0] * neither
     second = [1] * both + [0] * only_first + [1] * only_second + [0] * neither
-    row = pairs.mcnemar(first, second).iloc[0]
+    row = proportions.mcnemar(first, second).iloc[0]
     return row["ci_low"], row["ci_high"]
 
 
@@ -87,7 +87,7 @@ def test_newcombe_for_pairs_covers(correlated):
 def test_mcnemar_is_that_of_other_programs(seed):
     rng = np.random.default_rng(seed)
     first, second = rng.random(60) < 0.7, rng.random(60) < 0.5
-    row = pairs.mcnemar(first, second).iloc[0]
+    row = proportions.mcnemar(first, second).iloc[0]
     b, c = int((first & ~second).sum()), int((second & ~first).sum())
     assert (row["only_first"], row["only_second"]) == (b, c)
     assert row["p"] == pytest.approx(stats.binomtest(b, b + c).pvalue)
@@ -107,7 +107,7 @@ def test_mcnemar_by_clusters_is_a_paired_t_interval():
     rng = np.random.default_rng(1)
     first, second = rng.integers(0, 2, 60), rng.integers(0, 2, 60)
     cluster = np.repeat(np.arange(12), 5)
-    row = pairs.mcnemar(first, second, cluster=cluster).iloc[0]
+    row = proportions.mcnemar(first, second, cluster=cluster).iloc[0]
     gains = (first - second).reshape(12, 5).mean(axis=1)
     ends = stats.ttest_1samp(gains, 0).confidence_interval()
     assert (row["ci_low"], row["ci_high"]) == pytest.approx((ends.low, ends.high))
@@ -119,10 +119,10 @@ def test_mcnemar_by_clusters_is_a_paired_t_interval():
 
 
 def test_mcnemar_says_what_cannot_be_told():
-    same = pairs.mcnemar([1, 0, 1, 1], [1, 0, 1, 1]).iloc[0]
+    same = proportions.mcnemar([1, 0, 1, 1], [1, 0, 1, 1]).iloc[0]
     assert same["status"] == "no_difference" and np.isnan(same["p"]) and same["value"] == 0
     assert same["ci_low"] < 0 < same["ci_high"]
-    nothing = pairs.mcnemar([1, None], [None, 0]).iloc[0]
+    nothing = proportions.mcnemar([1, None], [None, 0]).iloc[0]
     assert nothing["status"] == "no_valid_answer" and nothing["n_invalid"] == 2
 
 

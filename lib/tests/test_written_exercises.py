@@ -25,7 +25,7 @@ from statsmodels.stats.inter_rater import cohens_kappa
 from statsmodels.stats.multitest import multipletests
 
 from katayori.data.files import ours
-from katayori.metrics import agreement, judges, paired, ranks, shares
+from katayori.metrics import agreement, judges, ranks, shares, sign_swap
 from katayori.metrics.variation import varies
 from katayori.report import exercises as report_exercises
 from katayori.report.exercises import (
@@ -630,7 +630,7 @@ def test_the_smallest_p_is_that_of_the_exchange_test():
     frame = pd.DataFrame({"template": np.repeat(range(50), 2), "prompt": ["a", "b"] * 50})
     frame["value"] = ((frame["template"] < 6) & (frame["prompt"] == "a")).astype(float)
     group = ("prompt", "a", "b")
-    p = paired.swap_test(frame, value="value", group=group, cluster="template")["p"].item()
+    p = sign_swap.swap_test(frame, value="value", group=group, cluster="template")["p"].item()
     assert FILE["notebooks"][2][6]["numbers"] == pytest.approx([p, ranks.holm([p, 0.5, 0.5, 1])[0]])
 
 

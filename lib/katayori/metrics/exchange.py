@@ -17,10 +17,8 @@ from scipy.stats import chi2_contingency
 
 from katayori.frames import LABEL, NUMBER_OR_NONE, cells, flat, require
 from katayori.metrics import ties
-from katayori.metrics.intervals import detectable_effect, mean_interval
 from katayori.metrics.verdicts import ENDS, TESTED, row_by_t
 
-LEVEL = 0.95
 TEST_MORE = ("p", "n_rows", "n_rows_used", "n_levels", "draws")
 MISSING_MORE = ("missing_low", "missing_high", "p_missing")
 #: Fewer questions than this many, or than twice the number of levels, tell no common direction.
@@ -90,27 +88,17 @@ def exchange_test(
         >>> table[["test", "n", "clusters", "status"]].to_numpy().tolist()
         [['any_effect', 8, 2, 'ok'], ['common_direction', 8, 2, 'few_questions']]
     """
-    names = _required("exchange_test", frame, value, [level, row, cluster], by)
+    situation = [cluster] if row is None else [cluster, row]
+    held = {value: NUMBER_OR_NONE} | dict.fromkeys([level, *situation], LABEL)
+    names = require("exchange_test", frame, held, by)
     rows = []
     for key, cell in cells(frame.reset_index(drop=True), names):
-        answers = _answers(cell, value, level, [cluster, *([row] if row else [])])
+        answers = _answers(cell, value, level, situation)
         common = _missing_by_level(cell, value, level) | {"draws": draws}
         common["n_invalid"] = int(cell[value].isna().sum())
         tests = _tests(answers, draws, seed, common["p_missing"] < MISSING_LEVEL)
         rows += [key | common | test for test in tests]
     return flat(rows, frame, names, ["test"], [*TEST_MORE, *MISSING_MORE])
-
-
-def _required(
-    verb: str,
-    frame: pd.DataFrame,
-    value: str,
-    labels: Sequence[str | None],
-    by: str | Sequence[str],
-) -> list[str]:
-    """Looks whether the columns are there; gives the names of `by`."""
-    wanted = dict.fromkeys([name for name in labels if name is not None], LABEL)
-    return require(verb, frame, {value: NUMBER_OR_NONE} | wanted, by)
 
 
 class _Answers(NamedTuple):
@@ -133,7 +121,7 @@ class _Answers(NamedTuple):
 
 def _answers(cell: pd.DataFrame, value: str, level: str, situation: list[str]) -> _Answers:
     """The answers of rows in which at least two levels were answered."""
-    gaps = _gaps(cell, value, level, situation).dropna()
+    gaps = gaps_in_rows(cell, value, level, situation).dropna()
     used = cell.loc[gaps.index]
     row = used.groupby(situation, sort=False, observed=True).ngroup().to_numpy()
     question, questions = pd.factorize(used[situation[0]])
@@ -285,64 +273,22 @@ def _missing_by_level(cell: pd.DataFrame, value: str, level: str) -> dict[str, f
     return ends | {"p_missing": float(p)}
 
 
-def level_gaps(
-    frame: pd.DataFrame,
-    *,
-    value: str,
-    level: str,
-    row: str | None = None,
-    by: str | Sequence[str] = (),
-    cluster: str = "question",
-) -> pd.DataFrame:
-    """How far each level of a factor lies from the mean of its rows: the sizes behind the test.
+def gaps_in_rows(cell: pd.DataFrame, value: str, level: str, situation: list[str]) -> pd.Series:
+    """Each valid answer less the mean of its row; NaN where the row has not two answered levels.
 
     Args:
-        frame, value, level, row, by, cluster: as of `exchange_test`.
-
-    Returns:
-        by..., level, value (mean over clusters of the answer less the mean of the valid answers of
-        its row, in the unit of the answer), n, n_invalid (invalid, or in a row with fewer than two
-        answered levels), clusters, ci_low, ci_high (95 %, t over clusters; each level on its own),
-        status as of `intervals.mean_interval`, limit (the true gap that this interval finds in 80 %
-        of studies: (t.975 + t.80) SE). Where all levels are answered their values add up to 0: one
-        level cannot rise unless others fall.
-
-    Raises:
-        KatayoriError: a column that is not there or holds something else.
-
-    Source: student's t over clusters, `intervals.mean_interval`, `intervals.detectable_effect`.
+        situation: the columns that make a row.
 
     Example:
-        >>> frame = pd.DataFrame({"question": [1, 1, 2, 2], "gender": list("fmfm")})
-        >>> table = level_gaps(frame.assign(yes=[1, 0, 1, 1]), value="yes", level="gender")
-        >>> table[["level", "value", "n", "status"]].to_numpy().tolist()
-        [['f', 0.25, 2, 'few_clusters'], ['m', -0.25, 2, 'few_clusters']]
+        >>> answers = pd.DataFrame({"question": [1, 1, 2], "gender": list("fmf"), "yes": [1, 0, 1]})
+        >>> gaps_in_rows(answers, "yes", "gender", ["question"]).tolist()
+        [0.5, -0.5, nan]
     """
-    names = _required("level_gaps", frame, value, [level, row, cluster], by)
-    situation = [cluster] if row is None else [cluster, row]
-    rows = []
-    for key, cell in cells(frame.reset_index(drop=True), names):
-        gaps = _gaps(cell, value, level, situation).reindex(cell.index)
-        for name in pd.unique(cell[level]):
-            here = cell[level] == name
-            rows.append(key | {"level": name} | _gap(gaps[here], cell.loc[here, cluster]))
-    return flat(rows, frame, names, ["level"], ["limit"])
-
-
-def _gaps(cell: pd.DataFrame, value: str, level: str, situation: list[str]) -> pd.Series:
-    """Each valid answer less the mean of its row; NaN where the row has not two answered levels."""
     valid = cell[cell[value].notna()]
     valid = valid.assign(**{value: valid[value].astype(float)})
     rows = valid.groupby(situation, sort=False, observed=True)
     gaps = valid[value] - rows[value].transform("mean")
     return gaps.where(rows[level].transform("nunique") >= 2)
-
-
-def _gap(gaps: pd.Series, cluster: pd.Series) -> dict[str, Any]:
-    """The mean over clusters of one level's gaps, with the limit of detection of its interval."""
-    row = mean_interval(gaps.groupby(cluster).mean().tolist(), level=LEVEL)
-    row |= {"limit": detectable_effect(row["se"], row["clusters"], LEVEL)}
-    return row | {"n": int(gaps.notna().sum()), "n_invalid": int(gaps.isna().sum())}
 
 
 def largest_gap(
@@ -391,7 +337,8 @@ def largest_gap(
         >>> table[["level", "value", "n", "clusters", "status"]].to_numpy().tolist()
         [['f', 1.0, 10, 5, 'no_variation']]
     """
-    names = _required("largest_gap", frame, value, [level, cluster], by)
+    held = {value: NUMBER_OR_NONE, level: LABEL, cluster: LABEL}
+    names = require("largest_gap", frame, held, by)
     has_ends = frame[value].isna().any() and frame[value].dropna().between(0, 1).all()
     rows = []
     for key, cell in cells(frame, names):

@@ -6,7 +6,7 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 
-from katayori.metrics import pairs
+from katayori.metrics import proportions
 from katayori_tools.analyses.kinds import Section
 from katayori_tools.analyses.rows import flat_rows, together, with_holm
 
@@ -50,7 +50,7 @@ def of_pair(frame: pd.DataFrame, first: str, second: str) -> pd.DataFrame:
     """The exact and the clustered comparison of one pair, a row each.
 
     Returns pair, measure (`paired exact`, `paired clustered`), value, n, n_invalid, clusters,
-    ci_low, ci_high, p, status: as of `pairs.mcnemar`, and `no_item_ids`, `items_given_twice`,
+    ci_low, ci_high, p, status: as of `proportions.mcnemar`, and `no_item_ids`, `items_given_twice`,
     `no_common_items`.
 
     Example:
@@ -67,8 +67,8 @@ def of_pair(frame: pd.DataFrame, first: str, second: str) -> pd.DataFrame:
     columns = ["item", "cluster", "value"]
     both = one[columns].merge(two[["item", "value"]], on="item", suffixes=("", "_second"))
     sides = both["value"].tolist(), both["value_second"].tolist()
-    exact = pairs.mcnemar(*sides)
-    clustered = pairs.mcnemar(*sides, cluster=both["cluster"].tolist())
+    exact = proportions.mcnemar(*sides)
+    clustered = proportions.mcnemar(*sides, cluster=both["cluster"].tolist())
     clustered = clustered.assign(p=clustered["p_cluster"])
     return pd.concat([exact, clustered]).assign(
         pair=f"{first} - {second}", measure=["paired exact", "paired clustered"]

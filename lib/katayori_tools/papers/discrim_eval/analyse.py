@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from katayori.metrics import exchange, shares
+from katayori.metrics import exchange, level_gaps, shares
 from katayori.prompting.yes_no import parse_yes_no
 from katayori_tools.analyses import paired
 from katayori_tools.analyses.kinds import Kind, Read, Section, Shown, lacking
@@ -189,7 +189,7 @@ def _with_row(frame: pd.DataFrame, names: list[str], factor: str) -> pd.DataFram
 def _gaps(frame: pd.DataFrame, names: list[str]) -> pd.DataFrame:
     parts = []
     for factor in names:
-        table = exchange.level_gaps(_with_row(frame, names, factor), **COLUMNS, by="model")
+        table = level_gaps.level_gaps(_with_row(frame, names, factor), **COLUMNS, by="model")
         level = factor.removeprefix("factor ") + " " + table["level"].astype(str)
         parts.append(
             flat_rows(table.assign(measure="gap", level=level, line=level), ["model", "level"])

@@ -1,4 +1,4 @@
-"""Two judgements of the same items: is one right more often?"""
+"""Two shares and their difference: of the same items (`mcnemar`), of other ones (`newcombe`)."""
 
 from collections.abc import Sequence
 from typing import Any
