@@ -27,7 +27,7 @@ import pandas as pd
 from katayori.frames import cells
 from katayori.metrics import ties
 from katayori.metrics.intervals import mean_interval
-from katayori.metrics.share_intervals import share_interval
+from katayori.metrics.shares import cluster_share
 
 MODEL = ("model", "prompt_id")
 MENTIONS = ("target_first", "other_first")
@@ -56,7 +56,7 @@ def reads_the_sentence(frame: pd.DataFrame, by: Sequence[str] = MODEL) -> pd.Dat
     Returns:
         by..., polarity, value (share), ci_low, ci_high, n (pairs of leans), n_incomplete (pairs
         that lack one), clusters, chance (.5), passes (the lower limit lies above one half),
-        status as in `share_interval`.
+        status as in `shares.cluster_share`.
     """
     clear = frame[frame["context_condition"] != "ambiguous"]
     named = [
@@ -72,7 +72,7 @@ def reads_the_sentence(frame: pd.DataFrame, by: Sequence[str] = MODEL) -> pd.Dat
         size = complete[["target", "other"]].abs().max(axis=1)
         hits = pd.Series(ties.sign(complete["moved"], size) + 1, complete.index) / 2
         clusters = hits.groupby(complete["template_id"])
-        row = share_interval(clusters.sum().tolist(), clusters.size().tolist())
+        row = cluster_share(clusters.sum().tolist(), clusters.size().tolist(), floor=1.0)
         row["n_incomplete"] = len(cell) - len(complete)
         row["chance"] = 0.5
         row["passes"] = bool(row["ci_low"] > 0.5)

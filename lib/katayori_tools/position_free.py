@@ -21,9 +21,9 @@ import pandas as pd
 
 from katayori.errors import KatayoriError
 from katayori.frames import cells
-from katayori.metrics import intervals as qa_intervals  # hashed name
+from katayori.metrics import intervals
 from katayori.metrics.position import calibrated_values, highest
-from katayori_tools import share_intervals
+from katayori.metrics.shares import cluster_share
 
 MODEL = ("model", "prompt_id")
 #: Where one place takes more of the letters, they say nothing of bias.
@@ -218,12 +218,12 @@ def position_free_scores(
                 continue
             common = {**key, "score": score, "slot_effect": _slot_effect(key["reading"], slot)}
             sides = _difference(cell, favoured, against, score)
-            rows.append({**common, **_row("difference", cell, sides, qa_intervals.difference)})
+            rows.append({**common, **_row("difference", cell, sides, intervals.difference)})
             if key["reading"] == "letter" and slot["status"] == "position_bound":
-                rows[-1] |= {"value": np.nan, "status": "position_bound", **qa_intervals.none()}
+                rows[-1] |= {"value": np.nan, "status": "position_bound", **intervals.none()}
             if gold:
                 right = _accuracy(cell, gold, score)
-                rows.append({**common, **_row("accuracy", cell, right, qa_intervals.probability)})
+                rows.append({**common, **_row("accuracy", cell, right, intervals.probability)})
     return pd.DataFrame(rows)[[*by, *within, *COLUMNS]]
 
 
@@ -275,7 +275,7 @@ def _row(
 ) -> dict[str, Any]:
     """One statistic of one cell; items that this reading cannot use are counted."""
     used = (cell["status"] == "ok") & values.notna()
-    row: dict[str, Any] = {"statistic": statistic, "value": np.nan, **qa_intervals.none()}
+    row: dict[str, Any] = {"statistic": statistic, "value": np.nan, **intervals.none()}
     row |= {"n": int(used.sum()), "n_invalid": int((~used).sum()), "clusters": 0}
     if not used.any():
         reasons = cell["status"].value_counts().index
@@ -284,6 +284,7 @@ def _row(
     by_template = values[used].groupby(cell.loc[used, "template_id"]).agg(["sum", "count"])
     ratio = (by_template["sum"].to_numpy(float), by_template["count"].to_numpy(float))
     row |= {"value": float(values[used].mean()), "clusters": len(by_template)}
-    if interval is qa_intervals.probability and set(values[used]) <= {0.0, 1.0}:
-        return row | share_intervals.share(ratio)
-    return row | interval(qa_intervals.contributions(ratio), len(by_template))
+    if interval is intervals.probability and set(values[used]) <= {0.0, 1.0}:
+        found = cluster_share(ratio[0].tolist(), ratio[1].tolist(), floor=1.0)
+        return row | {name: found[name] for name in ("ci_low", "ci_high", "status")}
+    return row | interval(intervals.contributions(ratio), len(by_template))

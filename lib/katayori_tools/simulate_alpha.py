@@ -16,7 +16,6 @@ from katayori.metrics.agreement import (
     is_near_constant,
     told_band,
 )
-from katayori.metrics.repeats import alpha_from_replicates as alpha_from_replicates
 
 ALPHA_COLUMNS = [
     *("factor", "alpha", "ci_low", "ci_high", "band", "status"),

@@ -12,27 +12,19 @@ named in the docstring of the function concerned and printed in notebook 00.
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
-from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 from scipy.special import expit, logit
 
-from katayori.metrics import intervals as plain
-from katayori_tools import share_intervals, simulate_alpha as agreement
+from katayori.metrics import agreement, intervals, repeats, shares
+from katayori_tools import simulate_alpha
 from katayori_tools.papers import collected
 from katayori_tools.simulate_factor import base_chances
 from katayori_tools.simulate_hash import digest
+from katayori_tools.simulate_intervals import SHARES
 from katayori_tools.simulate_kinds import Cell, Ends, Found, Kind, _cluster_chances
 
-#: The hashes of the stored draws hold the names `agreement` and `intervals`.
-intervals = SimpleNamespace(
-    share_interval=share_intervals.share_interval,
-    clopper_pearson=share_intervals.clopper_pearson,
-    ratio_interval=share_intervals.ratio_interval,
-    mean_interval=plain.mean_interval,
-    probability_interval=plain.probability_interval,
-)
 FILE = "simulated/interval_coverage.csv"
 CELL = ["kind", "case", "correlation", "clusters", "per_cluster"]
 COLUMNS = [*CELL, "seed", "draws", "given", "covered", "width", "code"]
@@ -57,7 +49,7 @@ def draw_share(rng: np.random.Generator, cell: Cell, draws: int) -> Found:
     chances = _cluster_chances(rng, p, cell.correlation, (draws, cell.clusters))
     hits = rng.binomial(cell.per_cluster, chances)
     totals = [cell.per_cluster] * cell.clusters
-    return [_ends(intervals.share_interval(one, totals)) for one in hits], p
+    return [_ends(shares.cluster_share(one, totals, floor=1.0)) for one in hits], p
 
 
 def draw_difference(rng: np.random.Generator, cell: Cell, draws: int) -> Found:
@@ -79,8 +71,8 @@ def draw_diff_bias(rng: np.random.Generator, cell: Cell, draws: int) -> Found:
     persons = rng.binomial(valid, _cluster_chances(rng, p, cell.correlation, shape))
     biased = rng.binomial(persons, _cluster_chances(rng, 0.6, cell.correlation, shape))
     score = 2 * biased - persons
-    pairs = zip(score, valid, strict=True)
-    return [_ends(intervals.ratio_interval(*one)) for one in pairs], 0.2 * p
+    values = [intervals.contributions(one) for one in zip(score, valid, strict=True)]
+    return [_ends(intervals.mean_interval(one.tolist())) for one in values], 0.2 * p
 
 
 def _probabilities(rng: np.random.Generator, cell: Cell, draws: int) -> tuple[np.ndarray, float]:
@@ -97,17 +89,13 @@ def draw_probability(rng: np.random.Generator, cell: Cell, draws: int) -> Found:
     nodes, weights = np.polynomial.hermite_e.hermegauss(60)
     truth = float(weights @ expit(centre + nodes) / weights.sum())
     means = expit(odds).mean(axis=2)
-    return [_ends(intervals.probability_interval(one)) for one in means], truth
+    return [_ends(intervals.probability(one, cell.clusters)) for one in means], truth
 
 
 def draw_log_odds(rng: np.random.Generator, cell: Cell, draws: int) -> Found:
-    """Mean log odds over clusters, the interval that stands beside a mean probability.
-
-    A cluster's probability is here the one of its mean log odds.
-    """
+    """Mean log odds over clusters, the interval that stands beside a mean probability."""
     odds, centre = _probabilities(rng, cell, draws)
-    found = [intervals.probability_interval(expit(one.mean(axis=1))) for one in odds]
-    return [(one["log_odds_low"], one["log_odds_high"]) for one in found], centre
+    return [_ends(intervals.mean_interval(one.mean(axis=1))) for one in odds], centre
 
 
 def _cell_chances(
@@ -158,7 +146,7 @@ def draw_alpha_bootstrap(rng: np.random.Generator, cell: Cell, draws: int) -> Fo
     """
     tables = _sampled_tables(rng, cell, draws)
     ends = [
-        agreement.alpha_bootstrap(table, n_resamples=500, seed=draw)
+        simulate_alpha.alpha_bootstrap(table, n_resamples=500, seed=draw)
         for draw, table in enumerate(tables)
     ]
     return ends, true_alpha(cell.case, sampled=True)
@@ -167,7 +155,7 @@ def draw_alpha_bootstrap(rng: np.random.Generator, cell: Cell, draws: int) -> Fo
 def draw_alpha_sampled(rng: np.random.Generator, cell: Cell, draws: int) -> Found:
     """Alpha of sampled answers as notebook 01 prints it: jackknife over questions."""
     tables = _sampled_tables(rng, cell, draws)
-    found = [agreement.alpha_table({"factor": table}).iloc[0].to_dict() for table in tables]
+    found = [simulate_alpha.alpha_table({"factor": table}).iloc[0].to_dict() for table in tables]
     ends = [_ends(one) for one in found]
     return ends, true_alpha(cell.case, sampled=True)
 
@@ -182,26 +170,24 @@ def draw_alpha_jackknife(rng: np.random.Generator, cell: Cell, draws: int) -> Fo
         chances = _cell_chances(rng, cell.case, cell.clusters, (rows, LEVELS))[..., None]
         yes = rng.random((*chances.shape[:3], REPEATS)) < chances
         frame = pd.DataFrame({**about, "value": yes.ravel().astype(float)})
-        found = agreement.alpha_from_replicates(
-            frame, level="level", row="row", question="question"
-        )
+        found = repeats.alpha_from_replicates(frame, level="level", row="row", question="question")
         ends.append(_ends(found))
     return ends, true_alpha(cell.case, sampled=False)
 
 
 P = ("p = 0", "p = 0.005", "p = 0.05", "p = 0.5", "p = 1")
-SHARE = (intervals.share_interval, intervals.clopper_pearson)
+SHARE = (shares.cluster_shares, *SHARES)
 SAMPLED = ("hesitant, SD 0", "hesitant, SD 1", "decided, SD 0", "near constant, SD 0")
 ALPHAS = (_cell_chances, base_chances, true_alpha)
 GENERAL = {
     "share": Kind(draw_share, SHARE, P),
     "difference of shares": Kind(draw_difference, (intervals.mean_interval,), P),
-    "Diff-bias": Kind(draw_diff_bias, (intervals.ratio_interval,), P[1:]),
-    "mean probability": Kind(draw_probability, (intervals.probability_interval,), P[1:4]),
-    "mean log odds": Kind(draw_log_odds, (intervals.probability_interval,), P[1:4]),
+    "Diff-bias": Kind(draw_diff_bias, (intervals.contributions, intervals.mean_interval), P[1:]),
+    "mean probability": Kind(draw_probability, (intervals.probability,), P[1:4]),
+    "mean log odds": Kind(draw_log_odds, (intervals.mean_interval,), P[1:4]),
     "alpha, jackknife": Kind(
         draw_alpha_sampled,
-        (agreement.alpha_table, agreement.alpha_jackknife),
+        (simulate_alpha.alpha_table, agreement.alpha_jackknife),
         SAMPLED,
         per_cluster=(12, 45),
         correlations=(0.0,),
@@ -211,7 +197,7 @@ GENERAL = {
     ),
     "alpha, bootstrap": Kind(
         draw_alpha_bootstrap,
-        (agreement.alpha_bootstrap,),
+        (simulate_alpha.alpha_bootstrap,),
         SAMPLED,
         per_cluster=(12, 45),
         correlations=(0.0,),
@@ -221,7 +207,7 @@ GENERAL = {
     ),
     "alpha without noise, jackknife": Kind(
         draw_alpha_jackknife,
-        (agreement.alpha_from_replicates,),
+        (repeats.alpha_from_replicates,),
         ("hesitant, SD 0.5", "hesitant, SD 1", "decided, SD 1", "near constant, SD 0"),
         per_cluster=(60,),
         correlations=(0.0,),

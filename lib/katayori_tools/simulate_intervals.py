@@ -12,7 +12,7 @@ from dataclasses import astuple, fields
 import numpy as np
 import pandas as pd
 
-from katayori.metrics import intervals, intervals as qa_intervals, shares  # hashed names
+from katayori.metrics import intervals, shares
 from katayori_tools.simulate_hash import digest
 from katayori_tools.simulate_studies import (
     DRAWS,
@@ -87,7 +87,7 @@ def ends(study: Study, found: Drawn) -> tuple[np.ndarray, np.ndarray]:
     rows = []
     for place, ratio in enumerate(zip(found.total, found.n, strict=True)):
         other = None if found.other is None else (found.other[0][place], found.other[1][place])
-        values = qa_intervals.contributions(ratio, other)
+        values = intervals.contributions(ratio, other)
         interval = intervals.mean_interval(values.tolist())
         rows.append((interval["ci_low"], interval["ci_high"]))
     low, high = np.array(rows, float).T
@@ -103,7 +103,7 @@ def code_hash(kind: str) -> str:
         shares._size,
     ]
     if not kind.startswith("share"):
-        made_by = [qa_intervals.contributions, intervals.mean_interval]
+        made_by = [intervals.contributions, intervals.mean_interval]
     return digest([DRAWS[kind], *PARTS, *made_by, drawn, ends, coverage], docstrings=False)
 
 

@@ -20,7 +20,7 @@ import pandas as pd
 from katayori.data import files
 from katayori.data.comparisons import RULES, rule_scores as pair_scores
 from katayori.data.jubaku import TIE, rule_scores
-from katayori.metrics.share_intervals import share_interval
+from katayori.metrics.shares import cluster_share
 from katayori.papers.jubaku_v2 import GROUP_WORD, group_words, leak_words
 from katayori.prompting import recordings
 from katayori.prompting.parsing import option_probabilities
@@ -159,7 +159,7 @@ def pair_rules(items: pd.DataFrame) -> list[Audited]:
         if right.empty:
             continue
         sums = right.groupby(decided["question_id"]).agg(["sum", "size"])
-        share = share_interval(sums["sum"].tolist(), sums["size"].tolist())
+        share = cluster_share(sums["sum"].tolist(), sums["size"].tolist(), floor=1.0)
         ends = share["ci_low"], share["ci_high"]
         holds = abs(share["value"] - 0.5) <= OFF_CHANCE
         limit = f"within {OFF_CHANCE} of .5"
@@ -198,7 +198,7 @@ def case_rules(items: pd.DataFrame, folder: Path) -> list[Audited]:
     found = []
     for rule in scores:
         known = scores[rule].dropna().astype(float)
-        share = share_interval(known.tolist(), [1] * len(known))
+        share = cluster_share(known.tolist(), [1] * len(known), floor=1.0)
         what = f"{rule} ({(known == 1).sum()} right, {(known == TIE).sum()} ties)"
         ends = share["ci_low"], share["ci_high"]
         found.append(Audited(what, "cases", share["n"], share["value"], *ends))

@@ -4,19 +4,20 @@ import numpy as np
 import pytest
 from scipy.stats import beta, t, ttest_1samp
 
+from katayori.errors import KatayoriError
 from katayori.metrics import intervals
-from katayori.metrics.intervals import detectable_effect, mean_interval, probability_interval
-from katayori.metrics.share_intervals import share_interval
-from katayori_tools import share_intervals
-from katayori_tools.share_intervals import ratio_interval
+from katayori.metrics.intervals import contributions, detectable_effect, mean_interval
+from katayori.metrics.shares import cluster_share
 
 
 def test_no_hits_at_all_are_worth_as_many_answers_as_clusters():
     """0 of 400 answers from 10 families: the upper end is that of 0 of 10, not of 0 of 400."""
-    result = share_interval([0] * 10, [40] * 10)
+    result = cluster_share([0] * 10, [40] * 10, floor=1.0)
     assert (result["value"], result["ci_low"], result["n_effective"]) == (0, 0, 10)
     assert result["ci_high"] == pytest.approx(beta.ppf(0.975, 1, 10))
-    assert share_interval([40] * 10, [40] * 10)["ci_low"] == pytest.approx(1 - result["ci_high"])
+    assert cluster_share([40] * 10, [40] * 10, floor=1.0)["ci_low"] == pytest.approx(
+        1 - result["ci_high"]
+    )
 
 
 def test_the_formula_where_floor_and_cap_do_not_bite():
@@ -26,7 +27,7 @@ def test_the_formula_where_floor_and_cap_do_not_bite():
     p, n = y.sum() / 150, 150
     variance = 10 / 9 * ((y - p * m) ** 2).sum() / n**2
     size = p * (1 - p) / variance * (t.ppf(0.975, 149) / t.ppf(0.975, 9)) ** 2
-    result = share_interval(y, m)
+    result = cluster_share(y, m, floor=1.0)
     assert result["n_effective"] == pytest.approx(size)
     assert result["ci_low"] == pytest.approx(beta.ppf(0.025, p * size, size - p * size + 1))
     assert result["ci_high"] == pytest.approx(beta.ppf(0.975, p * size + 1, size - p * size))
@@ -34,7 +35,7 @@ def test_the_formula_where_floor_and_cap_do_not_bite():
 
 def test_the_same_share_in_every_cluster_is_the_design():
     """A third by slot in each family: the interval is that of independent answers, and says so."""
-    result = share_interval([2] * 20, [6] * 20)
+    result = cluster_share([2] * 20, [6] * 20, floor=1.0)
     assert result["status"] == "same_in_every_cluster"
     assert result["n_effective"] == 120
     assert result["ci_low"] < 1 / 3 < result["ci_high"]
@@ -44,14 +45,14 @@ def test_the_same_share_in_every_cluster_is_the_design():
     "hits, totals, status", [([1, 2], [4, 4], "few_clusters"), ([], [], "no_valid_answer")]
 )
 def test_too_few_clusters_have_no_interval(hits, totals, status):
-    result = share_interval(hits, totals)
+    result = cluster_share(hits, totals, floor=1.0)
     assert result["status"] == status
     assert np.isnan(result["ci_low"])
 
 
 def test_wrong_counts_are_refused():
-    with pytest.raises(ValueError, match="more hits than answers"):
-        share_interval([5, 1, 1, 1, 1], [4, 4, 4, 4, 4])
+    with pytest.raises(KatayoriError, match="more hits than answers"):
+        cluster_share([5, 1, 1, 1, 1], [4, 4, 4, 4, 4], floor=1.0)
 
 
 @pytest.mark.parametrize("clusters", [5, 20])
@@ -65,7 +66,7 @@ def test_the_interval_of_a_share_holds(clusters, share, correlation):
         if correlation:
             spread = (1 - correlation) / correlation
             chance = rng.beta(share * spread, (1 - share) * spread, clusters)
-        result = share_interval(rng.binomial(12, chance), np.full(clusters, 12))
+        result = cluster_share(rng.binomial(12, chance), np.full(clusters, 12), floor=1.0)
         covered += result["ci_low"] <= share <= result["ci_high"]
     assert covered / 300 >= 0.88
 
@@ -87,20 +88,18 @@ def test_equal_clusters_have_no_interval_of_width_zero():
 
 def test_a_ratio_is_linearised():
     """With equal denominators it is the mean of the cluster ratios."""
-    a = [1.0, 3, 2, 5, 4, 2]
-    assert ratio_interval(a, [10] * 6)["ci_low"] == pytest.approx(
-        mean_interval(np.array(a) / 10)["ci_low"]
-    )
-    assert ratio_interval([], [])["status"] == "no_valid_answer"
+    a = np.array([1.0, 3, 2, 5, 4, 2])
+    values = contributions((a, np.full(6, 10.0)))
+    assert mean_interval(values)["ci_low"] == pytest.approx(mean_interval(a / 10)["ci_low"])
+    assert not len(contributions((np.zeros(0), np.zeros(0))))
 
 
-def test_a_probability_at_the_edge_is_told_in_log_odds():
-    inner = probability_interval([0.4, 0.5, 0.6, 0.55, 0.45])
+def test_a_probability_at_the_edge_has_no_interval():
+    inner = intervals.probability(np.array([0.4, 0.5, 0.6, 0.55, 0.45]), 5)
     assert inner["status"] == "ok"
-    edge = probability_interval([0.001, 0.002, 0.001, 0.003, 0.002])
+    edge = intervals.probability(np.array([0.001, 0.002, 0.001, 0.003, 0.002]), 5)
     assert edge["status"] == "edge"
     assert np.isnan(edge["ci_low"])
-    assert edge["log_odds_low"] < edge["log_odds"] < edge["log_odds_high"] < -5
 
 
 def test_the_detectable_effect():
@@ -145,7 +144,7 @@ def test_intervals_cover(leans, right, icc):
     for one, total in zip(counts, n, strict=True):
         values = intervals.contributions((one[:, 1] - one[:, 2], total))
         found = {
-            "acc": (right, share_intervals.share((one[:, 0], total))),
+            "acc": (right, cluster_share(one[:, 0].tolist(), total.tolist(), floor=1.0)),
             "diff": ((1 - right) * np.mean(leans), intervals.difference(values, len(leans))),
         }
         for name, (truth, ends) in found.items():

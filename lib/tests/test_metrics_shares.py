@@ -9,7 +9,6 @@ from scipy.stats import beta, t
 from katayori.errors import KatayoriError
 from katayori.frames import GIVEN, not_asked, reason_of
 from katayori.metrics.factors import difference
-from katayori.metrics.share_intervals import share_interval
 from katayori.metrics.shares import (
     ABOUT_BELOW,
     SMALLEST_P,
@@ -32,7 +31,7 @@ clusters = st.lists(
 def test_counterbalanced_answers_tell_more_than_independent_ones():
     """160 of 288 over 36 cases: [.494, .616] as independent answers, [.506, .605] as balanced."""
     found = cluster_share(*BALANCED)
-    old = share_interval(*BALANCED)
+    old = cluster_share(*BALANCED, floor=1.0)
     assert found["value"] == pytest.approx(160 / 288)
     assert (old["ci_low"], old["ci_high"]) == pytest.approx((0.494, 0.616), abs=0.001)
     assert (found["ci_low"], found["ci_high"]) == pytest.approx((0.506, 0.605), abs=0.001)
@@ -54,9 +53,9 @@ def test_the_formula_of_a_balanced_design_written_out():
 @settings(max_examples=60, deadline=None)
 @given(clusters)
 def test_only_balanced_clusters_differ_from_independent_ones(sample):
-    """Where the design effect is 1 or more, everything is as in `share_interval`."""
+    """Where the design effect is 1 or more, a floor of 1 changes nothing."""
     y, n = map(list, zip(*sample, strict=True))
-    new, old = cluster_share(y, n), share_interval(y, n)
+    new, old = cluster_share(y, n), cluster_share(y, n, floor=1.0)
     assert (new["value"], new["n"], new["status"]) == (old["value"], old["n"], old["status"])
     if new["design_effect"] >= 1:
         assert (new["ci_low"], new["ci_high"]) == pytest.approx((old["ci_low"], old["ci_high"]))
@@ -210,5 +209,5 @@ def test_a_balanced_share_is_narrower_than_that_of_independent_answers():
     frame = pd.DataFrame({"yes": np.tile([1.0, 0, 1, 0, 1, 0], 40), "case": np.arange(240) // 6})
     frame.loc[:5, "yes"] = [1, 1, 1, 1, 0, 0]
     row = share(frame, value="yes", cluster="case").iloc[0]
-    old = share_interval([4] + [3] * 39, [6] * 40)
+    old = cluster_share([4] + [3] * 39, [6] * 40, floor=1.0)
     assert old["ci_low"] < row["ci_low"] < row["ci_high"] < old["ci_high"]

@@ -6,22 +6,22 @@ import pytest
 from statsmodels.stats.proportion import proportion_confint
 
 from katayori import paths
-from katayori.metrics import agreement, intervals, judges
-from katayori_tools import share_intervals, simulate_alpha, simulate_coverage as simulate
+from katayori.metrics import agreement, intervals, judges, repeats, shares
+from katayori_tools import simulate_alpha, simulate_coverage as simulate
 
 pytestmark = pytest.mark.slow_all  # simulations of levels, or of what is recorded
 
 KINDS = list(simulate.KINDS)
 #: Kinds and the functions whose docstrings tell their coverage.
 OURS = {
-    "share": share_intervals.share_interval,
+    "share": shares.cluster_share,
     "difference of shares": intervals.mean_interval,
-    "Diff-bias": share_intervals.ratio_interval,
-    "mean probability": intervals.probability_interval,
-    "mean log odds": intervals.probability_interval,
+    "Diff-bias": intervals.contributions,
+    "mean probability": intervals.probability,
+    "mean log odds": intervals.probability,
     "alpha, jackknife": agreement.alpha_jackknife,
     "alpha, bootstrap": simulate_alpha.alpha_bootstrap,
-    "alpha without noise, jackknife": simulate_alpha.alpha_from_replicates,
+    "alpha without noise, jackknife": repeats.alpha_from_replicates,
     "concordance gain": judges.concordance,
 }
 

@@ -104,7 +104,7 @@ output_dir: str = ""  # given by the runner
 import pandas as pd
 
 from katayori import profiles
-from katayori.metrics.share_intervals import share_interval
+from katayori.metrics.shares import cluster_share
 from katayori.papers import answers
 from katayori.papers.items import read_items
 from katayori.prompting.prompts import load_prompts
@@ -123,7 +123,7 @@ with run.skipping():
     """
 frame["correct"] = (frame["answer"] == "yes") == frame["even"]
 for (model, source), own in frame.groupby(["model", "source"]):
-    share = share_interval(own["correct"].astype(int).tolist(), [1] * len(own))
+    share = cluster_share(own["correct"].astype(int).tolist(), [1] * len(own))
     row = dict(model=model, source=source, prompt_id=prompt.id, n_invalid=0, clusters=len(own))
     row = pd.DataFrame([{**row, **share, "n": len(own)}])
     told = dict(requirement="TO-1", dataset=read.name, headline=True, unit="share")

@@ -22,8 +22,7 @@ from katayori.metrics.judges import (
     unswapped,
 )
 from katayori.metrics.kappas import cohen_kappa, fleiss_kappa
-from katayori.metrics.share_intervals import share_interval
-from katayori.metrics.shares import share
+from katayori.metrics.shares import cluster_share, share
 from katayori.metrics.verdicts import line_test, verdict
 from katayori.study import Study
 
@@ -437,7 +436,7 @@ def test_intervals_are_over_questions():
         each = [found[method].to_numpy() == one for one in labels]
         return np.sum(each, axis=0).reshape(20, 3).sum(axis=1)
 
-    wanted = share_interval(hits("BS2"), [6] * 20)
+    wanted = cluster_share(hits("BS2"), [6] * 20, floor=1.0)
     assert table.loc[0, ["ci_low", "ci_high"]].tolist() == [wanted["ci_low"], wanted["ci_high"]]
     gained = hits("proposed") - hits("BS2")
     whole = ttest_1samp(gained / 6, 0).confidence_interval(0.95)

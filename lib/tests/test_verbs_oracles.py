@@ -15,7 +15,7 @@ from statsmodels.stats.proportion import confint_proportions_2indep
 from katayori.errors import KatayoriError
 from katayori.metrics import agreement, factors, kappas, proportions, shares
 from katayori.metrics.agreement import SCALES, alpha_closed_form
-from katayori.metrics.share_intervals import share_interval
+from katayori.metrics.shares import cluster_share
 
 # -- two shares ------------------------------------------------------------------------------------
 
@@ -190,7 +190,7 @@ def test_a_share_is_that_of_the_intervals_that_hold_at_the_edge():
     row = shares.share(frame, value="value").iloc[0]
     valid = frame.dropna()
     sums = valid.groupby("question")["value"].agg(["sum", "size"])
-    wanted = share_interval(sums["sum"].tolist(), sums["size"].tolist())
+    wanted = cluster_share(sums["sum"].tolist(), sums["size"].tolist())
     for name in ("value", "ci_low", "ci_high", "n", "clusters", "status"):
         assert row[name] == wanted[name], name
     assert row["n_invalid"] == frame["value"].isna().sum() and row["measure"] == "share"

@@ -6,7 +6,7 @@ import pytest
 
 from katayori.frames import GIVEN, FrameError, not_asked, reason_of
 from katayori.metrics.judges import robustness, settled
-from katayori.metrics.share_intervals import share_interval
+from katayori.metrics.shares import cluster_share
 
 
 def calls(model="m", questions=8):
@@ -40,7 +40,7 @@ def test_the_interval_is_that_of_shares_over_questions():
     frame = both(calls())
     frame["same"] = np.random.default_rng(1).integers(0, 2, len(frame)).astype(float)
     sums = frame.groupby("question")["same"].agg(["sum", "size"])
-    expected = share_interval(sums["sum"].tolist(), sums["size"].tolist())
+    expected = cluster_share(sums["sum"].tolist(), sums["size"].tolist(), floor=1.0)
     found = robustness(frame).iloc[0]
     for name in ("value", "ci_low", "ci_high", "status"):
         assert found[name] == expected[name]

@@ -25,11 +25,11 @@ from katayori.frames import (
     FrameError,
     cells,
     flat,
-    require_if_asked as require,
+    require_if_asked,
 )
 from katayori.metrics import ties
 from katayori.metrics.intervals import mean_interval
-from katayori.metrics.share_intervals import share_interval
+from katayori.metrics.shares import cluster_share
 from katayori.metrics.verdicts import sign_swap_test
 
 MORE = ("n_correct", "n_missing", "p_cluster", "p_sign")
@@ -79,7 +79,7 @@ def unswapped(frame: pd.DataFrame, *, order: str, letter: str, p: str = "") -> p
     letters = [*MEANING["12"]]
     names = [f"{p}_{one}" for one in letters] if p else []
     wanted = {order: _ORDER, letter: _LETTER} | dict.fromkeys(names, _P)
-    require("unswapped", frame, wanted)
+    require_if_asked("unswapped", frame, wanted)
     if frame.empty:
         shares = {f"p_{verdict}": pd.Series(dtype=float) for verdict in VERDICTS if p}
         return frame.assign(verdict=pd.Series(dtype=object), **shares)
@@ -137,7 +137,7 @@ def settled(
         [['1', '2', 'tie', '1']]
     """
     wanted = {pair: LABEL} | dict.fromkeys(keep, LABEL_OR_NONE)
-    names = require("settled", frame, wanted, by)
+    names = require_if_asked("settled", frame, wanted, by)
     if frame.empty:
         out = pd.DataFrame(columns=[*dict.fromkeys([*names, pair, *keep]), *_SETTLED])
         out.attrs = dict(frame.attrs)
@@ -215,7 +215,7 @@ def robustness(
 
     Returns:
         by..., measure (`robustness`), value (a share), n (all pairs), n_invalid (those without a
-        verdict in both orders), clusters, ci_low, ci_high (`share_intervals.share_interval`),
+        verdict in both orders), clusters, ci_low, ci_high (`shares.cluster_share`, floor 1),
         status: `ok`; `no_valid_verdict` (of no pair: no value); `few_clusters` and
         `same_in_every_cluster` as there.
 
@@ -231,11 +231,11 @@ def robustness(
         [['robustness', 0.7, 10, 1, 0.33]]
     """
     wanted = {"same": FLAG, "status": _STATUS, cluster: LABEL}
-    names = require("robustness", frame, wanted, by)
+    names = require_if_asked("robustness", frame, wanted, by)
     rows = []
     for key, cell in cells(frame, names):
         each = cell["same"].astype(float).groupby(cell[cluster], sort=False).agg(["sum", "size"])
-        found = share_interval(each["sum"].tolist(), each["size"].tolist())
+        found = cluster_share(each["sum"].tolist(), each["size"].tolist(), floor=1.0)
         row = found | {"measure": "robustness", "n_invalid": int((cell["status"] != "ok").sum())}
         if row["n_invalid"] == len(cell):
             row |= dict.fromkeys(("value", "ci_low", "ci_high"), np.nan)
@@ -283,7 +283,7 @@ def auc(
         [0.89]
     """
     wanted = {score: NUMBER_OR_NONE, better: FLAG, cluster: LABEL}
-    names = require("auc", frame, wanted, by)
+    names = require_if_asked("auc", frame, wanted, by)
     rows = [key | _area(cell, score, better, cluster) for key, cell in cells(frame, names)]
     return flat(rows, frame, names, ["measure"])
 
@@ -347,7 +347,7 @@ def concordance(
     Returns:
         by..., measure (`concordance`, or `gain over <baseline>`), judge, value, n (labels),
         n_invalid (comparisons without a verdict of the judge; of a gain, of either), clusters,
-        ci_low, ci_high (`share_interval` of all labels; a gain by t on the clusters'
+        ci_low, ci_high (`shares.cluster_share` of all labels, floor 1; a gain by t on the clusters'
         contributions), status, n_correct (labels that the judge agrees with; of a gain, more),
         n_missing (labels that are not there), p_cluster and p_sign (of a gain: each cluster's gain
         may change its sign, exact; sign test over comparisons, which takes them as independent).
@@ -382,7 +382,7 @@ def concordance(
             f" name both, e.g. judge={[*judges, baseline]!r}"
         )
     wanted = dict.fromkeys([*judges, *labels], LABEL_OR_NONE) | {cluster: LABEL}
-    names = require("concordance", frame, wanted, by)
+    names = require_if_asked("concordance", frame, wanted, by)
     rows = []
     for key, cell in cells(frame, names):
         found = _rows(cell, judges, labels, cell[cluster], baseline)
@@ -420,7 +420,8 @@ def _rows(
             row["p_sign"] = mcnemar(differ, exact=True).pvalue if more.any() else np.nan
             row["status"] = row["ci_status"]
         else:
-            row |= share_interval(sums[one].sum(axis=1), labels.sum(axis=1)) | common
+            hits_of, given_of = (part.sum(axis=1).tolist() for part in (sums[one], labels))
+            row |= cluster_share(hits_of, given_of, floor=1.0) | common
             row |= {"value": _mean_share(sums[one], labels), "n_correct": int(sums[one].sum())}
         yield row
 

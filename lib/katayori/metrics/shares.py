@@ -17,7 +17,6 @@ from scipy.special import betainc, betaincc, betaincinv, stdtrit
 from katayori.errors import KatayoriError
 from katayori.frames import LABEL, NUMBER_OR_NONE, FrameError, cells, flat, require
 from katayori.metrics import intervals
-from katayori.metrics.intervals import NO_INTERVAL_BELOW  # hashed name
 
 #: What the values of a share are: 0 and 1, from 0 to 1, any number.
 KINDS = ("share", "probability", "mean")
@@ -39,7 +38,7 @@ class _Sample(NamedTuple):
     status: Any
 
 
-def _samples(hits: Any, totals: Any) -> _Sample:
+def _samples(hits: Any, totals: Any, floor: float = 0.0) -> _Sample:
     """Of each row of hits and totals (shape: samples x clusters)."""
     y, n_c = np.asarray(hits, float), np.asarray(totals, float)
     if y.shape != n_c.shape:
@@ -54,11 +53,11 @@ def _samples(hits: Any, totals: Any) -> _Sample:
     clusters, n = (n_c > 0).sum(axis=1), n_c.sum(axis=1)
     with np.errstate(divide="ignore", invalid="ignore"):
         share = y.sum(axis=1) / n
-        effect = _design_effect(y, n_c, share)
+        effect = np.maximum(_design_effect(y, n_c, share), floor)
         same = (np.isclose(y / n_c, share[:, None]) | (n_c == 0)).all(axis=1)
         rare = _with_rarer(y, n_c) < np.minimum(_RARE, clusters)
         effect = np.where(rare, np.maximum(effect, n / clusters), effect)
-    kinds = {"no_valid_answer": n == 0, "few_clusters": clusters < NO_INTERVAL_BELOW}
+    kinds = {"no_valid_answer": n == 0, "few_clusters": clusters < intervals.NO_INTERVAL_BELOW}
     kinds["same_in_every_cluster"] = same & (share > 0) & (share < 1)
     status = np.select(list(kinds.values()), list(kinds), "ok")
     effect = np.select([status == "ok", status == "same_in_every_cluster"], [effect, 1.0], np.nan)
@@ -96,7 +95,7 @@ def _size(sample: _Sample, level: float) -> Any:
 
 
 def cluster_share(
-    hits: Sequence[float], totals: Sequence[float], level: float = 0.95
+    hits: Sequence[float], totals: Sequence[float], level: float = 0.95, floor: float = 0.0
 ) -> dict[str, Any]:
     """A share of answers and its interval over clusters, for counterbalanced designs too.
 
@@ -104,6 +103,8 @@ def cluster_share(
         hits: number of hits in each cluster (shape: clusters).
         totals: number of valid answers in each cluster; clusters without any do not count.
         level: of the interval.
+        floor: the design effect is at least this; 1: answers of a cluster never tell more than
+            independent ones, as in Korn and Graubard's own rule.
 
     Returns:
         value (hits / answers), ci_low, ci_high, n (answers), clusters, n_effective, design_effect,
@@ -130,7 +131,9 @@ def cluster_share(
     half, correlation inside clusters 0 and .2, equal and ragged sizes: 0 of 270 cells below 93 %,
     lowest .933. Models that follow the position but in some clusters that they read: 17 of 744
     cells below 93 %, all of 24 answers a cluster of which a tenth or a fifth is read; with 10
-    clusters lowest .844, mostly about .89, with 20 and more .876.
+    clusters lowest .844, mostly about .89, with 20 and more .876. With a floor of 1
+    (data/simulated/interval_coverage.csv; 5 to 50 clusters of 4 to 40 answers): 0 of 96 cells below
+    93 %, lowest .944; 0 with an interval in fewer than 80 % of studies.
 
     Raises:
         KatayoriError: more hits than answers in a cluster, different lengths.
@@ -142,12 +145,14 @@ def cluster_share(
         >>> found["value"], round(found["ci_low"], 3), round(found["ci_high"], 3)
         (0.5625, 0.493, 0.63)
     """
-    found = cluster_shares([hits], [totals], level)
+    found = cluster_shares([hits], [totals], level, floor)
     row = {name: one.item() for name, one in found.items()}
     return row | {"n": int(row["n"])}
 
 
-def cluster_shares(hits: Any, totals: Any, level: float = 0.95) -> dict[str, np.ndarray]:
+def cluster_shares(
+    hits: Any, totals: Any, level: float = 0.95, floor: float = 0.0
+) -> dict[str, np.ndarray]:
     """`cluster_share` of many samples at once, for simulations.
 
     Args:
@@ -157,7 +162,7 @@ def cluster_shares(hits: Any, totals: Any, level: float = 0.95) -> dict[str, np.
         >>> cluster_shares([[1, 0, 2, 1, 1], [2] * 5], [[2] * 5] * 2)["value"].tolist()
         [0.5, 1.0]
     """
-    sample = _samples(hits, totals)
+    sample = _samples(hits, totals, floor)
     size = _size(sample, level)
     y = sample.share * size
     tail = (1 - level) / 2

@@ -9,7 +9,6 @@ import pandas as pd
 from katayori.errors import KatayoriError
 from katayori.frames import cells
 from katayori.metrics import judges, shares
-from katayori.metrics.share_intervals import share_interval
 from katayori.prompting.letters import LETTERS, parse_verdict
 from katayori_tools.analyses import paired
 from katayori_tools.analyses.kinds import Kind, Read, Section, Shown, lacking
@@ -244,7 +243,7 @@ def _first_share(both: pd.DataFrame) -> pd.DataFrame:
         shown_first = (first == "1").astype(int) + (second == "2").astype(int)
         naming = first.isin(["1", "2"]).astype(int) + second.isin(["1", "2"]).astype(int)
         sums = pd.DataFrame({"hits": shown_first, "of": naming}).groupby(cell["cluster"]).sum()
-        found = share_interval(sums["hits"].tolist(), sums["of"].tolist())
+        found = shares.cluster_share(sums["hits"].tolist(), sums["of"].tolist(), floor=1.0)
         found |= {"clusters": len(sums), "n_invalid": int((~valid).sum())}
         found |= {} if valid.any() else {"status": "no_valid_verdict"}
         rows.append(key | found)
