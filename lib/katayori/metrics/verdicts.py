@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from scipy.special import stdtrit
+from scipy.special import ndtri, stdtrit
 from scipy.stats import chi2, t
 
 from katayori.errors import KatayoriError, expect
@@ -27,7 +27,7 @@ from katayori.frames import (
     flat,
     require,
 )
-from katayori.metrics import intervals, intervals as qa_intervals  # hashed name
+from katayori.metrics import intervals
 from katayori.metrics.holm import holm
 from katayori.metrics.intervals import (
     NO_INTERVAL_BELOW,
@@ -40,7 +40,7 @@ from katayori.metrics.shares import cluster_share, share_limits, share_p, sums
 #: Patterns of signs that are enumerated at most; with more, 9,999 are drawn.
 MOST_PATTERNS = 10_000
 #: What the values are, and the lowest and highest that an unreadable answer might have had.
-KINDS = {"share": (0, 1), "probability": (0, 1), "signed": (-1, 1), "mean": None}
+KINDS: dict[str, Any] = {"share": (0, 1), "probability": (0, 1), "signed": (-1, 1), "mean": ()}
 #: More than this of the readable answers by one level of a factor, of all texts cut off.
 BOUND_ABOVE = 0.9
 CUT_ABOVE = 0.1
@@ -205,17 +205,13 @@ def line_test(
 def _check_values(values: pd.Series, kind: str) -> None:
     """FrameError for a value that is not of its kind."""
     given = values.dropna().astype(float)
-    span = KINDS[kind]
+    right = ""
     if kind == "share" and not given.isin([0, 0.5, 1]).all():
-        raise FrameError(
-            "line_test: a share has the values 0 and 1 only, one half for ties; kind='mean' takes"
-            " any"
-        )
-    if span and not given.between(*span).all():
-        raise FrameError(
-            f"line_test: values of the kind {kind!r} lie between {span[0]} and {span[1]};"
-            " kind='mean' takes any"
-        )
+        right = "a share has the values 0 and 1 only, one half for ties"
+    elif KINDS[kind] and not given.between(*KINDS[kind]).all():
+        right = "values of the kind {!r} lie between {} and {}".format(kind, *KINDS[kind])
+    if right:
+        raise FrameError(f"line_test: {right}; kind='mean' takes any")
 
 
 def _filled(cell: pd.DataFrame, test: _Test, end: str) -> pd.DataFrame:
@@ -223,8 +219,7 @@ def _filled(cell: pd.DataFrame, test: _Test, end: str) -> pd.DataFrame:
 
     The second group of a difference is filled the other way.
     """
-    lowest, highest = KINDS[test.kind] or (np.nan, np.nan)
-    own, other = (lowest, highest) if end == "lowest" else (highest, lowest)
+    own, other = KINDS[test.kind][:: 1 if end == "lowest" else -1]
     turned = cell[test.group[0]] == test.group[2] if test.group else pd.Series(False, cell.index)
     fill = pd.Series(np.where(turned, other, own), cell.index)
     return cell.assign(**{test.value: cell[test.value].astype(float).fillna(fill)})
@@ -270,7 +265,7 @@ def _share_row(ratio: intervals.Ratio, line: float) -> dict[str, Any]:
     return row | _spread(hits / totals, hits - found["value"] * totals)
 
 
-def mean_row(ratio: qa_intervals.Ratio, line: float) -> dict[str, Any]:
+def mean_row(ratio: intervals.Ratio, line: float) -> dict[str, Any]:
     """What `line_test` says of a mean, from sum and number of each cluster.
 
     Example:
@@ -278,24 +273,18 @@ def mean_row(ratio: qa_intervals.Ratio, line: float) -> dict[str, Any]:
         0.62
     """
     total, n = (one[ratio[1] > 0] for one in ratio)
-    values = qa_intervals.contributions((total, n))
-    return _by_t("mean", values, total / n, line)
+    return {"measure": "mean"} | row_by_t(intervals.contributions((total, n)), total / n, line)
 
 
 def _difference_row(first: intervals.Ratio, second: intervals.Ratio, line: float) -> dict[str, Any]:
     """What `line_test` says of a difference, from sum and number of each cluster in two groups."""
     values = intervals.contributions(first, second)
-    row = _by_t("difference", values, values, line)
+    row = {"measure": "difference"} | row_by_t(values, values, line)
     row["clusters"] = intervals.clusters_in(first, second)
     if 0 < row["clusters"] < NO_INTERVAL_BELOW:
         row |= dict.fromkeys(("ci_low", "ci_high", "se", "p", "ci90_low", "ci90_high"), np.nan)
         row |= {"limit_up": np.nan, "limit_down": np.nan, "status": "few_clusters"}
     return row
-
-
-def _by_t(measure: str, values: np.ndarray, own: np.ndarray, line: float) -> dict[str, Any]:
-    """A mean of contributions by t; `own` are the clusters' own values."""
-    return {"measure": measure} | row_by_t(values, own, line)
 
 
 def row_by_t(
@@ -444,18 +433,11 @@ def _clusters_needed(
 
 def _smallest(se: float, clusters: int, margin: float, power: float) -> int:
     """The smallest C whose half width and power fit into the margin; it falls with C."""
-
-    def fits(c: int) -> bool:
-        quantiles = stdtrit(c - 1, 0.95) + stdtrit(c - 1, power)
-        return bool(quantiles * se * np.sqrt(clusters / c) <= margin)
-
-    low, high = NO_INTERVAL_BELOW - 1, NO_INTERVAL_BELOW
-    while not fits(high):
-        low, high = high, 2 * high
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if fits(middle) else (middle, high)
-    return high
+    normal = ndtri(0.95) + ndtri(power)  # quantiles of t are larger: C is no smaller than this
+    c = max(NO_INTERVAL_BELOW, int(clusters * (normal * se / margin) ** 2))
+    while (stdtrit(c - 1, 0.95) + stdtrit(c - 1, power)) * se * np.sqrt(clusters / c) > margin:
+        c += 1
+    return c
 
 
 def alike_needed(margin: float) -> int:
