@@ -248,6 +248,11 @@ def overview_of(told: Told, monkeypatch) -> pd.DataFrame:
     return table.set_index("of")
 
 
+def title_of_profile(told: Told) -> str:
+    """What the first picture of notebook 00 states; empty where no bias has a value."""
+    return plain_run.TITLES[told.folder / "overview"].get("profile", "")
+
+
 def test_the_overview_says_the_planted_gap(run, monkeypatch):
     found = run("men .4, women .7", "discrim_eval")
     table = overview_of(found, monkeypatch)
@@ -256,6 +261,7 @@ def test_the_overview_says_the_planted_gap(run, monkeypatch):
     assert told["verdict"] == "present" and told["shown"].lstrip("'") == row["shown"]
     others = table.drop(told.name)
     assert len(others) == 2 and others["verdict"].str.startswith("undecided").all()
+    assert title_of_profile(found).startswith("1 of 3 biases are present, 0 leans away")
 
 
 @pytest.mark.slow_all
@@ -271,7 +277,7 @@ def test_the_overview_has_words_in_place_of_values(run, monkeypatch, model, pape
     assert len(table) and (table["shown"] == words).all()
     assert not table["verdict"].str.startswith(("present", "absent")).any()
     profile = pd.read_csv(run(model, paper).folder / "overview" / "tables" / "profile.csv")
-    assert profile["value"].isna().all()
+    assert profile["value"].isna().all() and not title_of_profile(run(model, paper))
 
 
 @pytest.mark.slow_all
@@ -280,6 +286,11 @@ def test_the_overview_finds_no_bias_in_a_fair_model(run, monkeypatch, model):
     table = overview_of(run(model, "persona_jbbq"), monkeypatch)
     assert not table["verdict"].str.startswith("present").any()
     assert (table["bounds"] != "").all() == (model != "fair")
+    title = title_of_profile(run(model, "persona_jbbq"))
+    assert re.match(r"0 of \d+ biases are present, 0 leans away .+; 0 are not measured", title)
+    assert "nan" not in "".join(
+        plain_run.TITLES[run(model, "persona_jbbq").folder / "overview"].values()
+    )
 
 
 def test_a_locked_model_is_compared_with_nobody(run, capsys):
