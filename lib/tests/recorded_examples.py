@@ -6,9 +6,8 @@ The answers to them are recorded ones of a real model.
 from typing import TYPE_CHECKING, Any, cast
 
 from katayori.papers import get_paper, paper_ids
-from katayori.papers.answers import recording_endpoint
 from katayori.prompting import prompts, recordings
-from katayori.prompting.models import get_model
+from katayori.prompting.models import get_endpoint, get_model
 from katayori.prompting.prompts import Prompt
 from katayori.prompting.requests import Request, build
 from katayori_tools.asking import load_rows
@@ -40,7 +39,7 @@ def prompt() -> Prompt:
 def requests(size: int = 3) -> list[Request]:
     """The requests that the shard answers."""
     model = get_model(shard()["model"])[0]
-    endpoint = recording_endpoint(PAPER, model, prompt().id)
+    endpoint = get_endpoint(shard()["endpoint"])
     return build(_records(items(size)), prompt(), model, endpoint)
 
 

@@ -9,7 +9,7 @@ import pytest
 from katayori import paths
 from katayori.papers import answers, get_paper, paper_ids
 from katayori.prompting import recordings
-from katayori.prompting.models import get_model
+from katayori.prompting.models import get_endpoint, get_model
 from katayori.prompting.prompts import load_prompts
 from katayori.prompting.requests import build, by_rule
 from katayori_tools import asking, record_plan
@@ -58,7 +58,7 @@ def test_every_row_answers_a_request_of_today(paper, name):
     if part := planned_part(paper, entry):
         items = part
     model, _ = get_model(entry["model"])
-    endpoint = answers.recording_endpoint(paper, model, prompt.id, entry["variant"])
+    endpoint = get_endpoint(entry["endpoint"])
     chosen = {"dataset": entry["dataset"], "variant": entry["variant"]}
     asked = answers.with_earlier(items, prompt, model, endpoint, answers.recorded, **chosen)
     rows = list(recordings.read(paper, entry["model"], entry["prompt_id"], entry["variant"]))

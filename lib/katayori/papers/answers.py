@@ -239,12 +239,6 @@ def _server_asked(paper: str, model: Model, endpoint: Endpoint) -> Endpoint:
         return store.newest(endpoint, model, paper)
 
 
-def recording_endpoint(paper: str, model: Model, prompt_id: str, variant: str = "") -> Endpoint:
-    """The endpoint a shard was recorded from: its name is part of every request's key."""
-    entry = recordings.entry(paper, model.id, prompt_id, variant)
-    return get_endpoint(entry["endpoint"] if entry else model.endpoint)
-
-
 def with_earlier(
     rows: list[dict[str, Any]],
     prompt: Prompt,
@@ -358,7 +352,9 @@ def _who_answers(
         hint = ": name the file of answers (answers_file)" if source == "imported" else ""
         raise KatayoriError(f"{name} cannot answer with source {source!r}{hint}")
     if source == "recorded":
-        endpoint = recording_endpoint(prompt.paper, model, prompt.id, variant)
+        entry = recordings.entry(prompt.paper, model.id, prompt.id, variant)
+        # The name of the endpoint that was asked is part of every request's key.
+        endpoint = get_endpoint(entry["endpoint"] if entry else model.endpoint)
     if source == "live":
         endpoint = _server_asked(prompt.paper, model, endpoint)
     return model, endpoint, source

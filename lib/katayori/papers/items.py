@@ -103,9 +103,7 @@ def request_dataset(paper: str, dataset: str, own: OwnItems) -> str:
     """
     files = get_paper(paper).own_files
     given = {files[name].dataset for name in own.in_place_of(paper)}
-    if not given:
-        return dataset
-    return "official" if "official" in given else "study"
+    return next((name for name in ("official", "study") if name in given), dataset)
 
 
 def read_items(

@@ -27,7 +27,8 @@ from katayori.data.multiple_choice import (
     three_options,
 )
 from katayori.errors import expect
-from katayori.papers.paper import ORDERS, Everything, OwnFile, Paper, Sets, by_category
+from katayori.papers.paper import ORDERS, Everything, OwnFile, Paper, Sets
+from katayori.papers.ranking import by_category
 from katayori.prompting.parsing import Parsed, parse_number
 from katayori.prompting.requests import Request, Response
 from katayori.prompting.simulated import drawn_option, numbered_response, three_chances, uniform
