@@ -150,7 +150,7 @@ def _explained(details: list[ErrorDetails], content: Any) -> str:
     """The first thing that is wrong. Of the alternatives of a value, the one that fits furthest
     decides.
     """
-    places = [_place_of(detail, content) for detail in details]
+    places = [_place(detail["loc"], content) for detail in details]
     alternatives = [place for place in places if place.startswith(places[0])]
     place = max(alternatives, key=len)
     here = [detail for detail, its in zip(details, places, strict=True) if its == place]
@@ -181,7 +181,9 @@ def _must_be(here: list[ErrorDetails]) -> str:
     given = here[0]["input"]
     if here[0]["type"] == "too_short" and not given:
         return "must not be empty"
-    hint = " (put it in quotes)" if "a text" in wanted and _is_unquoted(given) else ""
+    # What YAML took for a number, a date or a truth may be meant as a text.
+    is_unquoted = not isinstance(given, str | list | dict | None)
+    hint = " (put it in quotes)" if "a text" in wanted and is_unquoted else ""
     return f"must be {' or '.join(dict.fromkeys(wanted))}, not {written(given)}{hint}"
 
 
@@ -191,11 +193,6 @@ def written(value: Any) -> str:
         return {None: "null", True: "true", False: "false"}[value]
     text = repr(value)
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
-
-
-def _is_unquoted(value: Any) -> bool:
-    """Whether YAML took something for a number, a date or a truth that may be meant as a text."""
-    return not isinstance(value, str | list | dict | None)
 
 
 def _place(loc: Sequence[Any], content: Any) -> str:
@@ -216,16 +213,3 @@ def _name_of(entry: Any) -> str:
     """The id of an entry of a list, where it has one."""
     ident = entry.get("id") if isinstance(entry, dict) else None
     return f" ({ident})" if isinstance(ident, str | int) and len(str(ident)) < _SHOWN else ""
-
-
-def _place_of(detail: ErrorDetails, content: Any) -> str:
-    """The place of an error; of a field that is left out and must not be, where it should stand."""
-    *before, last = detail["loc"] or ("",)
-    place = _place(detail["loc"], content)
-    if (
-        detail["type"] == "missing"
-        or detail["input"] is not None
-        or place != _place(before, content)
-    ):
-        return place
-    return f"{place}.{last}" if place else str(last)
