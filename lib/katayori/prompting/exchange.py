@@ -7,7 +7,6 @@ from pathlib import Path
 from katayori.data.files import rows_of
 from katayori.errors import KatayoriError
 from katayori.finish_reasons import Ended, ended
-from katayori.prompting.prompts import load_prompts
 from katayori.prompting.requests import Request, Response
 
 COLUMNS = ["item_id", "prompt_id", "model", "repetition", "text", "finish_reason"]
@@ -18,17 +17,27 @@ def import_answers(path: str | Path, requests: Sequence[Request]) -> list[Respon
 
     Returns one response a request, in their order. A row without text is an empty answer (out of
     choice), a request without a row an `error`; rows of other requests are passed over. A `.jsonl`
-    row gives log probabilities as `top`: [[token, logprob], ...]; where a prompt asks for them and
+    row gives log probabilities as `top`: [[token, logprob], ...]; where requests ask for them and
     answers lack them, one line says how many. Raises KatayoriError for a missing column, a cut-off
     line, or two different answers to one request.
     """
     given = read_answers(path)
-    wanted = {_place(request): request for request in requests}
-    answered = {key: _checked(wanted[key], given[key]) for key in wanted.keys() & given.keys()}
-    if line := _without_probabilities(Path(path), wanted, answered):
-        print(line)
     absent = Response("error", error="not in the imported file")
-    return [answered.get(_place(request), absent) for request in requests]
+    answers = []
+    for request in requests:
+        key = (request.item_id, request.prompt_id, request.model, request.repetition)
+        answers.append(_checked(request, given[key]) if key in given else absent)
+    asked = [
+        answer
+        for request, answer in zip(requests, answers, strict=True)
+        if request.body.get("logprobs") and answer is not absent
+    ]
+    having = sum(bool(answer.top) for answer in asked)
+    if having < len(asked):
+        why = "a .csv holds none, a .jsonl row gives them as top: [[token, logprob], ...]"
+        name = Path(path).name
+        print(f"{name}: {having} of {len(asked)} answers with log probabilities ({why})")
+    return answers
 
 
 def read_answers(path: str | Path) -> dict[tuple[str, str, str, int], Response]:
@@ -68,31 +77,3 @@ def _checked(request: Request, given: Response) -> Response:
     return replace(
         given, outcome=found.outcome, error=found.note if found.outcome == "error" else ""
     )
-
-
-def _without_probabilities(
-    path: Path, asked: dict[tuple, Request], answered: dict[tuple, Response]
-) -> str:
-    """How many answers lack the log probabilities that their prompt asks for; empty if none."""
-    papers = {asked[key].paper for key in answered}
-    asking = {
-        (paper, name)
-        for paper in papers
-        for name, prompt in load_prompts(paper).items()
-        if prompt.settings.get("logprobs")
-    }
-    # The prompt decides: what a request holds depends on what its endpoint is known to support.
-    of_interest = [
-        response
-        for key, response in answered.items()
-        if (asked[key].paper, asked[key].prompt_id) in asking or asked[key].body.get("logprobs")
-    ]
-    having = sum(bool(response.top) for response in of_interest)
-    if having == len(of_interest):
-        return ""
-    why = "a .csv holds none, a .jsonl row gives them as top: [[token, logprob], ...]"
-    return f"{path.name}: {having} of {len(of_interest)} answers with log probabilities ({why})"
-
-
-def _place(request: Request) -> tuple:
-    return request.item_id, request.prompt_id, request.model, request.repetition

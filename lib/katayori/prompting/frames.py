@@ -52,25 +52,13 @@ def answers_frame(
     for request, response in zip(requests, responses, strict=True):
         shares = option_probabilities(response.top, options) if has_shares else {}
         parsed = _parsed(response, parse, shares if by_probability else None)
-        row: dict[str, Any] = {
-            "item_id": request.item_id,
-            "model": request.model,
-            "prompt_id": request.prompt_id,
-            "repetition": request.repetition,
-        }
+        row: dict[str, Any] = {name: getattr(request, name) for name in OF_REQUEST[:4]}
         row |= {name if name == "mass" else f"p_{name}": p for name, p in shares.items()}
-        row |= {
-            "outcome": parsed.outcome,
-            "answer": parsed.answer,
-            "source": source,
-            "note": parsed.note,
-            "text": response.text,
-            "finish_reason": response.finish_reason,
-            "completion_tokens": response.completion_tokens,
-            "created": response.created,
-        }
+        row |= {"outcome": parsed.outcome, "answer": parsed.answer}
+        row |= {"source": source, "note": parsed.note}
+        row |= {name: getattr(response, name) for name in MORE_COLUMNS[1:]}
         rows.append(row)
-    return beside_fields(pd.DataFrame(rows), requests)
+    return _beside_fields(pd.DataFrame(rows), requests)
 
 
 def scores_frame(
@@ -97,10 +85,10 @@ def scores_frame(
         for name, (logp, tokens) in zip(names, scored, strict=True):
             row |= {f"logp_{name}": logp, f"tokens_{name}": tokens}
         rows.append(row)
-    return beside_fields(pd.DataFrame(rows), requests)
+    return _beside_fields(pd.DataFrame(rows), requests)
 
 
-def beside_fields(frame: "pd.DataFrame", requests: Sequence[Request]) -> "pd.DataFrame":
+def _beside_fields(frame: "pd.DataFrame", requests: Sequence[Request]) -> "pd.DataFrame":
     """The frame, a row a request, with the columns of the items behind its own.
 
     An item's column never takes the place of one that belongs to answers

@@ -165,7 +165,10 @@ def build_body(
         settings["seed"] = 1
     if not supports.get("seed", True):
         settings.pop("seed", None)
-    if not _asks_logprobs(endpoint, supports):
+    logprobs = supports.get("logprobs", True)
+    if logprobs is None:  # rows of older stores were asked without
+        logprobs = endpoint.own and endpoint.server.label != UNKNOWN
+    if not logprobs:
         settings.pop("logprobs", None)
         settings.pop("top_logprobs", None)
     renamed = supports.get("max_tokens_field") or "max_tokens"
@@ -194,13 +197,6 @@ def _likelihood_body(prompt: Prompt, item: Mapping[str, Any]) -> dict:
 
 #: Up to so many tokens a prompt expects a short answer, in one line.
 SHORT = 32
-
-
-def _asks_logprobs(endpoint: Endpoint, supports: Mapping[str, Any]) -> bool:
-    supported = supports.get("logprobs", True)
-    if supported is None:  # rows of older stores were asked without
-        return endpoint.own and endpoint.server.label != UNKNOWN
-    return bool(supported)
 
 
 def build(
