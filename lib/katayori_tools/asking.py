@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from itertools import zip_longest
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
 from katayori import paths, profiles
 from katayori.errors import KatayoriError, UnavailableError, expect
@@ -439,7 +439,7 @@ def _say_before(chosen: Asking, step: Step) -> None:
     able = [p for p in planned if not answers.why_unable(name, "live", wording[p])]
     left_out = {
         kind: [p for p in planned if p not in able and wording[p].kind == kind]
-        for kind in prompts.KINDS
+        for kind in get_args(prompts.Kind)
     }
     if left_out["chat"]:
         cause = f"{endpoint.name} is not known to continue a given start of the answer"

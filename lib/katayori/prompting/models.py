@@ -115,15 +115,11 @@ class Endpoint:
         Raises KatayoriError naming the variable to set, or that the server must be started.
         """
         url = given or os.environ.get(self.base_url_env or "-", "").strip() or self.base_url
-        if not url and self.base_url_env:
-            raise KatayoriError(
-                f"endpoint {self.name} needs an address: set {self.base_url_env} to its base URL"
-            )
         if not url:
-            raise KatayoriError(
-                f"endpoint {self.name} has no running server;"
-                " `make live` and `make record` start one"
-            )
+            remedy = f"needs an address: set {self.base_url_env} to its base URL"
+            if not self.base_url_env:
+                remedy = "has no running server; `make live` and `make record` start one"
+            raise KatayoriError(f"endpoint {self.name} {remedy}")
         try:
             parts = urlsplit(url)
             right = parts.scheme.lower() in ("http", "https") and parts.hostname and parts.port != 0

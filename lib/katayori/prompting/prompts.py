@@ -14,7 +14,7 @@ from katayori.data.files import read_as
 from katayori.errors import KatayoriError
 
 #: What is asked for: an answer in words, or how likely given words are as the answer.
-KINDS = ("chat", "likelihood")
+Kind = Literal["chat", "likelihood"]
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Prompt:
     given: dict[str, Any] = field(default_factory=dict)
     settings: dict[str, Any] = field(default_factory=dict)
     elements: list[dict[str, Any]] = field(default_factory=list)
-    kind: Literal["chat", "likelihood"] = "chat"
+    kind: Kind = "chat"
     continuations: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -87,8 +87,7 @@ class Prompt:
         """
 
         def place(match: re.Match) -> str:
-            name = match.group(1)
-            return str(fields[name]) if name in fields else match.group(0)
+            return str(fields.get(match[1], match[0]))
 
         out = []
         if self.system:
@@ -128,7 +127,6 @@ def load_prompts(paper: str, folder: str | Path = "") -> dict[str, Prompt]:
             raise KatayoriError(
                 f"prompt file {name}.yaml: given names {lost[0]}, which is no prompt of {paper}"
             )
-    for name, prompt in prompts.items():
         earlier = {place: prompts[prompt_id] for place, prompt_id in prompt.given.items()}
         prompts[name] = replace(prompt, given=earlier)
     ours = load_prompts(paper) if folder else {}

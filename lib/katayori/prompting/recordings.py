@@ -66,15 +66,12 @@ def files(paper: str, model: str, prompt_id: str, variant: str = "") -> dict[str
 
 def shards(paper: str, prompt_id: str, variant: str = "") -> list[dict[str, Any]]:
     """The manifest's entries of one prompt and variant, one a model."""
+    listed = manifest(paper).values()
     *newer, oldest = [
-        {e["model"]: e for e in manifest(paper).values() if _is(e, prompt_id, one)}
+        {e["model"]: e for e in listed if (e["prompt_id"], e["variant"]) == (prompt_id, one)}
         for one in layers(variant)
     ]
     return [e for name, e in oldest.items() if all(name in one for one in newer)]
-
-
-def _is(entry: dict[str, Any], prompt_id: str, variant: str) -> bool:
-    return bool((entry["prompt_id"], entry["variant"]) == (prompt_id, variant))
 
 
 def complete(entry: dict[str, Any]) -> bool:
