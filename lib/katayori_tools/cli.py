@@ -397,7 +397,7 @@ def _add_reading(commands: Commands) -> None:
     one.add_argument(
         "--with-text",
         action="store_true",
-        help="add the texts of study sets; refused where a licence forbids it",
+        help="add the files of our study sets; refused for runs on other items",
     )
     one.add_argument("--unchecked", action="store_true", help="write without the checks")
 

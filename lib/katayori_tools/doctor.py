@@ -40,7 +40,7 @@ def _python() -> Iterator[Line]:
         yield PROBLEM, "packages", f"{listed} ({len(wrong)} in all): make setup"
     else:
         yield OK, "packages", "as in lib/requirements.lock"
-    if environment.find_uv(paths.root() / ".venv"):
+    if environment.find_uv():
         yield OK, "uv", "found"
     else:
         yield ABSENT, "uv", "absent: set-up falls back on pip, which is slower"

@@ -1,47 +1,52 @@
 """`make export`: a run in forms that other tools read, checked.
 
 Everything is written beside its place first; a file that holds something private, or that misses
-what its format requires, ends the export before anything is put there.
+what its format requires, ends the export before anything is put there. `export_worker` writes and
+checks what needs packages of its own. What no run says stands in `data/export.yaml`.
 """
 
+import getpass
+import hashlib
 import json
+import os
+import re
 import shutil
+import subprocess
 import sys
 import tempfile
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+import uuid
+from collections import defaultdict
+from collections.abc import Sequence
+from contextlib import suppress
+from datetime import datetime
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
-from katayori import paths, profiles, run_folders
+from katayori import __version__, paths, profiles, run_folders
+from katayori.data import catalogue
+from katayori.data.files import read_yaml
 from katayori.errors import KatayoriError, expect
-from katayori.papers import paper_ids
-from katayori.prompting.models import get_model
+from katayori.papers import get_paper, paper_ids
+from katayori.papers.answers import SOURCES
+from katayori.prompting.models import Model, get_model, registry
+from katayori.provenance import without_folder
 from katayori.report.headlines import read_results
-from katayori_tools import notebooks
-from katayori_tools.exports import (
-    codemeta,
-    crate,
-    eee,
-    environment,
-    licences,
-    private,
-    study_sets,
-)
+from katayori.report.run import FIELDS
+from katayori_tools import environment, export_worker, notebooks, study_sets
 
 #: Tells a folder of ours, which may be replaced, from one of the user's.
 MARK = "export.json"
+#: Fields of a row that have a place of their own in a result; all others are details.
+PLACED = ("paper", "what", "model", "cell", "value", "unit", "requirement")
+SECRET = re.compile("KEY|TOKEN|SECRET|PASSW|CREDENTIAL")
+#: Names that are in use for no one in particular, so that finding one betrays nobody.
+NOBODY = {"", "root", "user", "nobody", "runner", "build", "ubuntu", "admin"}
+#: A text within JSON.
+STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
 
-
-@dataclass(frozen=True)
-class PaperRun:
-    """One paper of a run: where it lies, its rows and its provenance."""
-
-    paper: str
-    folder: Path
-    rows: list[dict[str, Any]]
-    provenance: dict[str, Any]
+Row = dict[str, Any]
+Run = tuple[str, list[Row], Row]  # a paper, its rows, its provenance
 
 
 def export(
@@ -53,139 +58,278 @@ def export(
     with_text: bool = False,
     unchecked: bool = False,
 ) -> int:
-    """Writes a run; the exit code is 1 where a required check found something."""
+    """Writes a run; the exit code is 1 where a check found something."""
     chosen = profiles.load(profile)
     runs = _runs(chosen, notebooks.names(papers), notebooks.names(models))
-    if with_text:
-        licences.check(chosen, {run.paper: run.provenance for run in runs})
-    target = Path(folder) if folder else paths.outputs_dir() / "export" / chosen["name"]
-    _check_target(target)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=target.parent, prefix=".export-") as part:
-        made = Path(part) / "export"
-        made.mkdir()
-        write(made, runs)
-        findings = [] if unchecked else _checked(made, runs, with_text)
-        private.check(made)
-        required = [one for one in findings if one["level"] == "required"]
-        _say(runs, findings, unchecked=unchecked)
-        if required:
-            print(f"katayori: {len(required)} required findings; not exported", file=sys.stderr)
-            return 1
-        shutil.rmtree(target, ignore_errors=True)
-        shutil.move(made, target)
-    print(f"exported to {target}")
-    return 0
-
-
-def _runs(profile: dict[str, Any], wanted: Sequence[str], models: Sequence[str]) -> list[PaperRun]:
-    """The papers of a run that have results, of the models that are asked for."""
-    of_models = profile["answers"] in run_folders.OF_MODELS
-    folder = run_folders.only_run(profile, models, run_folders.run_label())
-    runs = [_run(folder, paper) for paper in wanted or paper_ids()]
-    found = [run for run in runs if run]
-    if not found:
-        asked = ", ".join(wanted) or "any paper"
+    ours = [paper for paper, _, about in runs if _is_ours(chosen, paper, about["parameters"])]
+    if with_text and len(ours) < len(runs):
         raise KatayoriError(
-            f"the run {profile['name']} has no results of {asked}; run `make reproduce` first"
+            "--with-text is refused: a paper was run on the data of others, or on a file of yours"
+            " whose licence is not known; export without it, ids and numbers only"
         )
-    return found if of_models or not models else _of_models(found, models)
-
-
-def _run(folder: Path, paper: str) -> PaperRun | None:
-    here = folder / paper
-    if not (here / "results.json").is_file():
-        return None
-    read_results(here)  # says in one line what is wrong with a damaged file
-    rows = json.loads((here / "results.json").read_text(encoding="utf-8"))
-    provenance = json.loads((here / "provenance.json").read_text(encoding="utf-8"))
-    return PaperRun(paper, here, rows, provenance)
-
-
-def _of_models(runs: list[PaperRun], models: Sequence[str]) -> list[PaperRun]:
-    """The same runs with rows of these models only; KatayoriError naming theirs for another."""
-    there = sorted({row["model"] for run in runs for row in run.rows if eee.can_hold(row)})
-    wanted = {get_model(name)[0].id for name in models}
-    for name in wanted:
-        expect(name, there, "model of this run")
-    return [replace(run, rows=[row for row in run.rows if row["model"] in wanted]) for run in runs]
-
-
-def _check_target(target: Path) -> None:
+    target = Path(folder) if folder else paths.outputs_dir() / "export" / chosen["name"]
     if target.exists() and any(target.iterdir()) and not (target / MARK).is_file():
         raise KatayoriError(
             f"{target} holds files that make export did not write; name another with --folder"
         )
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=target.parent, prefix=".export-") as part:
+        made = Path(part) / "export"
+        write(made, runs)
+        for paper in ours:
+            _write_study_set(made / "study" / paper, paper, with_text)
+        wrong = [] if unchecked else _checked(made)
+        check_private(made)
+        if wrong:
+            print(*wrong, sep="\n")
+            print(f"katayori: {len(wrong)} required findings; not exported", file=sys.stderr)
+            return 1
+        shutil.rmtree(target, ignore_errors=True)
+        shutil.move(made, target)
+    print(f"exported to {target}{' (--unchecked)' if unchecked else ''}")
+    return 0
 
 
-def write(folder: Path, runs: Iterable[PaperRun]) -> None:
-    """Writes every format into an empty folder; nothing is checked."""
-    for run in runs:
-        for file in eee.files(run.paper, run.rows, run.provenance):
-            _write_json(folder / file.path, private.hidden(file.content))
-        _write_run(folder / "runs" / run.paper, run)
-    _write_json(folder / "codemeta.json", codemeta.record())
+def _runs(profile: dict[str, Any], wanted: Sequence[str], models: Sequence[str]) -> list[Run]:
+    """The papers of a run that have results, with the rows of the models that are asked for."""
+    folder = run_folders.only_run(profile, models, run_folders.run_label())
+    # Of a live or imported run the models have named the folder.
+    of_models = profile["answers"] in run_folders.OF_MODELS
+    names = [] if of_models else [get_model(name)[0].id for name in models]
+    folders = [folder / paper for paper in wanted or paper_ids()]
+    runs = [_run(here) for here in folders if (here / "results.json").is_file()]
+    if not runs:
+        asked = ", ".join(wanted) or "any paper"
+        raise KatayoriError(
+            f"the run {profile['name']} has no results of {asked}; run `make reproduce` first"
+        )
+    there = sorted({row["model"] or "" for _, rows, _ in runs for row in rows} - {""})
+    for name in names:
+        expect(name, there, "model of this run")
+    for _, rows, _ in runs if names else ():
+        rows[:] = [row for row in rows if row["model"] in names]
+    return runs
+
+
+def _run(folder: Path) -> Run:
+    read_results(folder)  # says in one line what is wrong with a damaged file
+    files = [folder / name for name in ("results.json", "provenance.json")]
+    rows, about = (json.loads(file.read_text(encoding="utf-8")) for file in files)
+    return folder.name, rows, about
+
+
+def _is_ours(profile: Row, paper: str, given: Row) -> bool:
+    """Whether a paper was run on our own items."""
+    files = get_paper(paper).own_files.items()
+    own = any(given.get(name) for name, file in files if file.is_a != "setting")
+    return profile["items"] == "study" and not own
+
+
+def _told() -> dict[str, Any]:
+    return read_yaml(paths.registry("export.yaml"), "file of what exports say")
+
+
+# -- what is written -------------------------------------------------------------------------------
+
+
+def write(folder: Path, runs: list[Run]) -> None:
+    """Writes what needs no packages of its own into a new folder."""
     _write_json(folder / MARK, {"format": "katayori export"})
-
-
-def _write_run(here: Path, run: PaperRun) -> None:
-    """The run's own files that hold ids and numbers, of the rows that are exported."""
-    _write_json(here / "results.json", private.hidden(run.rows))
-    _write_json(here / "provenance.json", private.hidden(run.provenance))
-    answers = json.loads((run.folder / "answers.json").read_text(encoding="utf-8"))
-    _write_json(here / "answers.json", private.hidden(answers))
+    software = json.loads(paths.registry("codemeta.json").read_text(encoding="utf-8"))
+    _write_json(folder / "codemeta.json", software | {"version": __version__})
+    for paper, rows, about in runs:
+        groups = defaultdict(list)
+        for row in filter(can_hold, rows):
+            groups[row["model"], row["source"]].append(row)
+        for (model, source), own in groups.items():
+            path, content = every_eval_ever(paper, model, source, own, about)
+            _write_json(folder / "data" / f"katayori_{paper}" / path, content)
+        _write_json(folder / "runs" / paper / "results.json", rows)
+        _write_json(folder / "runs" / paper / "provenance.json", about)
+        kept = sum(map(len, groups.values()))
+        print(f"{paper}: {kept} of {len(rows)} rows as Every Eval Ever")
 
 
 def _write_json(path: Path, content: Any) -> None:
-    _write_text(path, json.dumps(content, ensure_ascii=False, allow_nan=False, indent=1) + "\n")
-
-
-def _write_text(path: Path, text: str) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text, encoding="utf-8", errors="backslashreplace", newline="\n")
+    text = hidden(json.dumps(content, ensure_ascii=False, allow_nan=False, indent=1))
+    path.write_text(text + "\n", encoding="utf-8", errors="backslashreplace", newline="\n")
 
 
-def _checked(folder: Path, runs: Sequence[PaperRun], with_text: bool) -> list[dict[str, str]]:
-    """Writes what the tools of the other environment write, and returns what the checks of every
-    format find; each is announced in a line.
+def can_hold(row: Row) -> bool:
+    """Whether Every Eval Ever can hold a row: a defined number about a model that answered."""
+    return row["value"] is not None and row["model"] is not None and row["source"] in SOURCES
+
+
+def every_eval_ever(
+    paper: str, model: str, source: str, rows: list[Row], about: Row
+) -> tuple[str, Row]:
+    """The file of one model and source of answers, and its place: developer, model, and a name
+    that is the same for the same run, whose provenance is `about`.
     """
-    sets = [study_sets.write(folder, run.paper, run.provenance, with_text) for run in runs]
-    codemeta_asks = {"schema": codemeta.SCHEMA, "recommended": codemeta.RECOMMENDED}
-    steps: list[tuple[str, str, dict[str, Any]]] = [
-        ("eee_schema", "Every Eval Ever 0.3, its schema", {}),
-        ("croissant", "Croissant 1.1, mlcroissant", {"sets": private.hidden(sets)}),
-        ("codemeta", "CodeMeta 3.0, a schema of ours", codemeta_asks),
-    ]
-    findings: list[dict[str, str]] = []
-    for step, about, task in steps:
-        findings += _called(folder, step, about, task)
-    # Last, since it lists all other files.
-    told = crate.told(folder, [(run.paper, run.provenance) for run in runs])
-    about = "RO-Crate 1.1, Process Run Crate 0.5, roc-validator"
-    environment.call("crate", folder=str(folder), crate=private.hidden(told))
-    return findings + _called(folder, "crate_check", about, {})
+    endpoint = next((one["endpoint"] for one in about["models"] if one["id"] == model), "")
+    info = model_info(model, source, str(endpoint))
+    moment = str(int(datetime.fromisoformat(about["date"]).timestamp()))
+    content = _told()["every_eval_ever"] | {
+        "evaluation_id": f"katayori.{paper}/{info['id']}/{moment}",
+        "evaluation_timestamp": about["date"],
+        "retrieved_timestamp": moment,
+        "eval_library": {"name": "katayori", "version": about["packages"].get("katayori") or "0"},
+        "model_info": info,
+        "evaluation_results": [_result(row, about["datasets"].get(row["dataset"])) for row in rows],
+    }
+    digest = hashlib.sha256("\0".join([paper, model, source, about["date"]]).encode()).digest()
+    return f"{info['id']}/{uuid.UUID(bytes=digest[:16], version=4)}.json", content
 
 
-def _called(folder: Path, step: str, about: str, task: Mapping[str, Any]) -> list[dict[str, str]]:
-    answer = environment.call(step, folder=str(folder), **task)
-    _announce(about, answer)
-    return answer["findings"]
+def model_info(model: str, source: str, endpoint: str) -> Row:
+    """What the schema wants to know of a model that answered through an endpoint.
+
+    Its id is developer and name, as folders of any system: a simulated respondent is ours, and a
+    model whose developer is not known stands under `unlisted`.
+
+    Example:
+        >>> model_info("Org/Model-7B@vllm", "live", "vllm")["id"]
+        'Org/Model-7B'
+        >>> model_info("/srv/weights/mine", "imported", "")["id"]
+        'unlisted/mine'
+    """
+    known = Model(model, model, "unknown")
+    with suppress(KatayoriError):  # a name that no registry knows
+        known = get_model(model)[0]
+    developer, _, name = without_folder(model).split("@")[0].rpartition("/")
+    developer = developer or known.developer or "unlisted"
+    developer = "katayori" if source == "simulated" else developer
+    parts = [re.sub(r'[<>:"/\\|?*\x00-\x1f\s]+', "-", one) for one in (developer, name)]
+    is_here = endpoint.startswith(("local", "simulated"))
+    access = {"open": "open_weights", "closed": "closed_weights"}
+    details = {
+        "deployment_type": "self_deployed" if is_here else "unknown",
+        "model_availability": access.get(known.access or "", "unknown"),
+        "answers": source,
+    }
+    names = "/".join(part.strip(". ") or "unnamed" for part in parts)
+    return {"name": without_folder(model), "id": names, "additional_details": details}
 
 
-def _announce(about: str, answer: Mapping[str, Any]) -> None:
-    levels = Counter(one["level"] for one in answer["findings"])
-    told = ", ".join(f"{level} {levels[level]}" for level in ("required", "recommended"))
-    print(f"checked: {about}: {answer['files']} files; findings: {told}")
-    if answer.get("note"):
-        print(f"  {answer['note']}")
+def _result(row: Row, digest: str | None) -> Row:
+    """A row as a result; what the schema has no field for stands as text in its details."""
+    told = _told()
+    of_p = {"better": "neither", "lowest": 0, "highest": 1} if row["unit"] == "p" else {}
+    stated = told["measures"].get(row["paper"], {}).get(row["what"], of_p)
+    direction = told["directions"][stated.get("better", "unknown")]
+    given = {name: row[name] for name in FIELDS if name not in PLACED and row.get(name) is not None}
+    texts = {name: v if isinstance(v, str) else json.dumps(v) for name, v in given.items()}
+    score: Row = {"score": row["value"], "details": texts}
+    if {"ci_low", "ci_high"} <= given.keys():
+        ends = {"lower": row["ci_low"], "upper": row["ci_high"], "confidence_level": 0.95}
+        samples = {"num_samples": row["n"]} if "n" in given else {}
+        score["uncertainty"] = {"confidence_interval": ends} | samples
+    return {
+        "evaluation_name": row["what"],
+        "source_data": {
+            "dataset_name": row["dataset"] or "not named",
+            "source_type": "other",
+            "additional_details": {"sha256_of_content": digest or "not known"},
+        },
+        "metric_config": {
+            "metric_name": row["what"],
+            "metric_parameters": row["cell"],
+            "metric_unit": row["unit"] or "not stated",
+            "lower_is_better": stated.get("better") == "lower",
+            "min_score": stated.get("lowest"),
+            "max_score": stated.get("highest"),
+            "additional_details": {"requirement": row["requirement"], "direction": direction},
+        },
+        "score_details": score,
+    }
 
 
-def _say(runs: list[PaperRun], findings: list[dict[str, str]], *, unchecked: bool) -> None:
-    """What was written, and what was found."""
-    rows = [row for run in runs for row in run.rows]
-    kept = sum(map(eee.can_hold, rows))
-    print(f"{kept} of {len(rows)} rows of {len(runs)} papers as Every Eval Ever")
-    if unchecked:
-        print("not checked (--unchecked)")
-    for one in findings:
-        print(f"  {one['level']}: {one['format']}: {one['file']}: {one['what']}")
+def _write_study_set(folder: Path, paper_id: str, with_text: bool) -> None:
+    """Writes our items as a table of ids, with texts their files too, and what Croissant says."""
+    paper = get_paper(paper_id)
+    items, version, _ = paper.read("study", {})
+    right = items[paper.gold_column].astype(str) if paper.gold_column else ""
+    folder.mkdir(parents=True)
+    table = items[["item_id"]].assign(cluster=paper.cluster_of(items), right_option=right)
+    table.to_csv(folder / "items.csv", index=False, lineterminator="\n")
+    for edition in study_sets.editions(paper_id) if with_text else ():
+        texts = study_sets.folder(paper_id, edition)
+        shutil.copytree(texts, folder / texts.name)
+    entry, told = catalogue.load()[f"study_{paper_id}"], _told()
+    own = told["study_sets"][paper_id]
+    about = {
+        "description": f"{entry['title']} ({version}), its ids.",
+        "citeAs": f"Katayori contributors, {own['name']}, {version}",
+        "license": f"https://spdx.org/licenses/{entry['licence']}",
+        "version": f"{version.rpartition(' v')[2]}.0.0",
+        "inLanguage": entry["language"],
+        "distribution": [told["items"] | {"sha256": paths.sha256(folder / "items.csv")}],
+    }
+    _write_json(folder / "croissant.json", told["croissant"] | own | about)
+
+
+def _checked(folder: Path) -> list[str]:
+    """Writes and checks what needs the environment of exports; what is wrong."""
+    python = str(environment.apart("export") / "python")
+    schema = paths.registry("every_eval_ever/eval.schema.json")
+    command = [python, "-I", export_worker.__file__, *map(str, (folder, schema)), __version__]
+    # Nothing of this process's environment is needed, and no network.
+    home = {"HOME": str(folder.parent)}
+    done = subprocess.run(command, capture_output=True, text=True, env=home)
+    if done.returncode:
+        last = (done.stderr.strip().splitlines() or ["no message"])[-1]
+        raise KatayoriError(f"checking the export failed: {last}")
+    wrong = []
+    for about, files, found in json.loads(done.stdout.splitlines()[-1]):
+        print(f"checked: {about}: {files} files, {len(found)} findings")
+        wrong += [f"  {about}: {one}" for one in found]
+    return wrong
+
+
+# -- what never leaves -----------------------------------------------------------------------------
+
+
+def private_texts() -> dict[str, str]:
+    """A pattern of each text of this machine that must not be written, the longest first -> what
+    it is.
+    """
+    found = {
+        value.strip(): f"the value of {name}"
+        for name, value in os.environ.items()
+        if len(value.strip()) >= 8 and SECRET.search(name.upper())
+    }
+    for name in sorted({endpoint.base_url_env for endpoint in registry()[0].values()} - {""}):
+        if address := os.environ.get(name, "").strip():
+            found[address] = f"the address in {name}"
+            found[urlsplit(address).netloc or address] = f"the address in {name}"
+    found[str(Path.home())] = "the home folder"
+    patterns = {}
+    for text in sorted(found.keys() - {"", "/"}, key=len, reverse=True):
+        for form in (text, json.dumps(text, ensure_ascii=False)[1:-1]):
+            # No letter or digit continues it.
+            patterns[rf"(?<![^\W_]){re.escape(form)}(?![^\W_])"] = found[text]
+    names = {os.environ.get("USER", ""), Path.home().name}
+    with suppress(OSError, KeyError):  # a user without an entry
+        names.add(getpass.getuser())
+    for name in map(re.escape, sorted(names - NOBODY)):
+        # As part of a path or an account; elsewhere it is a word like others.
+        patterns[rf'(?<=[/\\]){name}(?=[/\\"]|$)|(?<![^\W_]){name}(?=@)'] = "the user's name"
+    return patterns
+
+
+def hidden(text: str) -> str:
+    """JSON in whose texts every private one reads `***`."""
+    private = re.compile("|".join(private_texts()) or r"(?!)")
+    return STRING.sub(lambda found: private.sub("***", found[0]), text)
+
+
+def check_private(folder: Path) -> None:
+    """Reads every written file once more. KatayoriError naming the first that holds such a text."""
+    patterns = private_texts()
+    for path in sorted(filter(Path.is_file, folder.rglob("*"))):
+        shown = str(path.relative_to(folder))
+        content = f"{shown}\n{path.read_bytes().decode('utf-8', errors='replace')}"
+        for pattern, about in patterns.items():
+            if re.search(pattern, content):
+                raise KatayoriError(f"{shown} holds {about}; nothing was exported")

@@ -130,12 +130,12 @@ def here(house, monkeypatch):
 
 @pytest.fixture(scope="session")
 def harnesses():
-    """The environment of both harnesses; skipped where no registry can be reached."""
+    """The programs of both harnesses' environment; skipped where no registry can be reached."""
     from katayori.errors import KatayoriError
-    from katayori_tools.harnesses import environment
+    from katayori_tools import environment
 
     try:
-        environment.ensure()
+        return environment.apart("harness")
     except KatayoriError as error:
         (pytest.fail if os.environ.get("KATAYORI_CI") else pytest.skip)(str(error))
 

@@ -431,3 +431,34 @@ class Catalogue(Schema):
     """The whole file, by data set id."""
 
     datasets: dict[str, Dataset]
+
+
+class Measure(Schema):
+    """Which way a measure is better, and between what bounds it lies."""
+
+    better: Literal["higher", "lower", "zero", "neither"]
+    lowest: int | float | None = None
+    highest: int | float | None = None
+
+
+class AboutStudySet(Schema):
+    """What the Croissant file of a study set says of responsible use."""
+
+    name: Text
+    keywords: list[Text]
+    use_cases: Text = Field(alias="rai:dataUseCases")
+    limitations: Text = Field(alias="rai:dataLimitations")
+    biases: Text = Field(alias="rai:dataBiases")
+    sensitive: Text = Field(alias="rai:personalSensitiveInformation")
+    collection: Text = Field(alias="rai:dataCollection")
+
+
+class ExportFile(Schema):
+    """What `make export` is told; the last three are parts of files as they are written."""
+
+    directions: dict[Text, Text]
+    measures: dict[Text, dict[Text, Measure]]
+    study_sets: dict[Text, AboutStudySet]
+    every_eval_ever: dict[str, Any]
+    croissant: dict[str, Any]
+    items: dict[str, Any]

@@ -213,7 +213,7 @@ def test_what_the_harness_aggregates_of_a_made_log_is_among_the_rows(folder, har
     given.write_text(json.dumps(documents), encoding="utf-8")
     log = folder / "samples_bbq_generate.jsonl"
     done = subprocess.run(
-        [environment.folder() / "env" / "bin" / "python", "-c", DOCUMENTS, given, log],
+        [harnesses / "python", "-c", DOCUMENTS, given, log],
         env={**environment.OFFLINE, "PATH": os.environ["PATH"], "HOME": str(folder)},
         capture_output=True,
         text=True,

@@ -142,7 +142,7 @@ def test_lm_evaluation_harness_itself_makes_these_numbers(tmp_path, harnesses):
     frames = [made(case["counts"]).astype({"role": object}) for case in CASES.values()]
     frames = [frame.where(frame.notna(), None) for frame in frames]
     done = subprocess.run(
-        [environment.folder() / "env" / "bin" / "python", "-c", OF_LM_EVAL],
+        [harnesses / "python", "-c", OF_LM_EVAL],
         input="\n".join(json.dumps(list(documents(frame))) for frame in frames),
         env={**environment.OFFLINE, "PATH": os.environ["PATH"], "HOME": str(tmp_path)},
         capture_output=True,

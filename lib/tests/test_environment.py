@@ -3,6 +3,8 @@
 import re
 import subprocess
 import sys
+import tomllib
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -28,12 +30,26 @@ CARD = [
 ]
 
 
+PYPROJECT = tomllib.loads((paths.root() / "lib" / "pyproject.toml").read_text())
+PROJECT, GROUPS = PYPROJECT["project"], PYPROJECT["dependency-groups"]
+
+
+def asked_in(*lists: list[str]) -> set[str]:
+    """The names in lists of requirements, but for the library's own."""
+    names = {re.split(r"[\s<>=!~;\[]", one, maxsplit=1)[0].lower() for one in chain(*lists)}
+    return {name.replace("_", "-") for name in names} - {"katayori"}
+
+
+#: What the first lock is asked for.
+FIRST = asked_in(PROJECT["dependencies"], *PROJECT["optional-dependencies"].values()) | set(CARD)
+
+
 @pytest.fixture(scope="module")
 def conda() -> list:
     return yaml.safe_load((paths.root() / "environment.yml").read_text())["dependencies"]
 
 
-def test_environment_file_is_the_one_made_from_the_lock():
+def test_environment_file_has_the_versions_of_the_lock():
     assert (paths.root() / "environment.yml").read_text() == environment.conda_yaml(), (
         "run make lock"
     )
@@ -49,33 +65,29 @@ def test_pip_part_holds_the_other_direct_dependencies_with_locked_versions(conda
     pins = environment.locked("3.11")
     (pip,) = [one["pip"] for one in conda if isinstance(one, dict)]
     named = dict(one.split("==") for one in pip if "==" in one)
-    assert named == {name: pins[name] for name in environment.direct() if name not in CARD}
+    assert named == {name: pins[name] for name in FIRST if name not in CARD}
 
 
-def test_every_dependency_of_pyproject_is_locked_with_hashes():
-    text = environment.lock_file().read_text()
-    assert set(environment.direct()) <= set(environment.locked())
-    pins, hashes = environment._PIN.findall(text), text.count("--hash=sha256:")
+@pytest.mark.parametrize("name", ["", "site", "export", "harness"])
+def test_every_lock_holds_what_is_asked_for_with_hashes_and_no_address(name):
+    text = environment.lock_file(name).read_text()
+    pins, hashes = environment.PIN.findall(text), text.count("--hash=sha256:")
+    asked = FIRST if not name else asked_in(GROUPS[name])
+    assert asked <= {one for one, _, _ in pins}
     assert len(pins) <= hashes
     assert "://" not in text, "no registry address in the lock"
 
 
-def test_the_lock_of_exports_holds_its_extra_with_hashes_and_no_address():
-    text = environment.export_lock_file().read_text()
-    pins, hashes = environment._PIN.findall(text), text.count("--hash=sha256:")
-    assert set(environment._optional()[environment.EXPORT]) <= {name for name, _, _ in pins}
-    assert len(pins) <= hashes
-    assert "://" not in text, "no registry address in the lock"
-
-
-def test_exports_do_not_grow_the_first_lock():
-    assert environment.EXPORT not in environment.extras()
-    assert not {"rocrate", "mlcroissant", "roc-validator"} & set(environment.locked())
+def test_what_is_installed_on_first_use_does_not_grow_the_first_lock():
+    later = {"rocrate", "mlcroissant", "roc-validator", "sphinx", "inspect-ai", "lm-eval"}
+    assert not later & set(environment.locked())
+    library = asked_in(PROJECT["dependencies"])
+    assert library <= set(environment.locked(name="harness")), "the library runs inside"
 
 
 @pytest.mark.parametrize("python", ["3.11", "3.12", "3.13"])
 def test_the_lock_holds_every_dependency_on_each_python(python):
-    assert set(environment.direct()) <= set(environment.locked(python))
+    assert set(environment.locked(python)) >= FIRST
 
 
 def test_lock_applies_markers():
@@ -114,7 +126,7 @@ def test_setup_installs_once_and_again_when_the_lock_changes(tmp_path, monkeypat
         (root / ".venv" / "bin" / "python").touch()
 
     monkeypatch.setattr(environment, "_run", run)
-    monkeypatch.setattr(environment, "_uv", lambda venv: "uv")
+    monkeypatch.setattr(environment, "find_uv", lambda **_: "uv")
     environment.setup()
     assert calls == ["making .venv", "installing"]
     assert (site / (site / "katayori.pth").read_text().strip()).resolve() == root / "lib"
@@ -123,27 +135,23 @@ def test_setup_installs_once_and_again_when_the_lock_changes(tmp_path, monkeypat
     (root / "lib" / "requirements.lock").write_text("# changed")
     environment.setup()
     assert calls[2:] == ["installing"]
-    assert "uv" in capsys.readouterr().err
+    assert "ready" in capsys.readouterr().err
 
 
 def test_setup_that_fails_is_tried_again(tmp_path, monkeypatch):
     root = _checkout(tmp_path, monkeypatch)
-    monkeypatch.setattr(environment, "_uv", lambda venv: "false")
+    monkeypatch.setattr(environment, "find_uv", lambda **_: "false")
     with pytest.raises(KatayoriError, match="registry"):
         environment.setup()
     assert not (root / ".venv" / "katayori.stamp").exists()
 
 
-def test_the_pages_have_a_lock_that_adds_and_changes_nothing():
+@pytest.mark.parametrize("python", ["3.11", "3.12", "3.13"])
+def test_the_pages_have_a_lock_that_adds_and_changes_nothing(python):
     """`make reproduce` and `make test` do without it; what both locks hold has one version."""
-    text = environment.site_lock_file().read_text()
-    assert "://" not in text and len(environment._PIN.findall(text)) <= text.count("--hash=sha256:")
-    for python in ("3.11", "3.12", "3.13"):
-        first = environment.locked(python)
-        pages = environment.locked(python, environment.site_lock_file())
-        assert {"sphinx", "myst-nb", "pydata-sphinx-theme"} <= pages.keys() - first.keys()
-        assert not {name for name in pages.keys() & first if pages[name] != first[name]}
-    assert environment.SITE not in environment.extras()
+    first, pages = environment.locked(python), environment.locked(python, "site")
+    assert {"sphinx", "myst-nb", "pydata-sphinx-theme"} <= pages.keys() - first.keys()
+    assert not {name for name in pages.keys() & first if pages[name] != first[name]}
 
 
 def test_the_pages_tools_are_added_once_and_again_when_a_lock_changes(tmp_path, monkeypatch):
@@ -152,7 +160,7 @@ def test_the_pages_tools_are_added_once_and_again_when_a_lock_changes(tmp_path, 
     lock.write_text("")
     (root / ".venv").mkdir()
     installed = []
-    monkeypatch.setattr(environment, "_uv", lambda venv: "uv")
+    monkeypatch.setattr(environment, "find_uv", lambda **_: "uv")
     monkeypatch.setattr(environment, "_run", lambda *command, what: installed.append(command[-1]))
     environment.setup_site()
     environment.setup_site()
@@ -167,10 +175,30 @@ def test_a_failure_to_add_the_pages_tools_is_tried_again(tmp_path, monkeypatch):
     root = _checkout(tmp_path, monkeypatch)
     (root / "lib" / "requirements-site.lock").write_text("")
     (root / ".venv").mkdir()
-    monkeypatch.setattr(environment, "_uv", lambda venv: "false")
+    monkeypatch.setattr(environment, "find_uv", lambda **_: "false")
     with pytest.raises(KatayoriError, match="registry"):
         environment.setup_site()
     assert not (root / ".venv" / "katayori-site.stamp").exists()
+
+
+def test_an_environment_of_its_own_is_made_once_and_a_failure_is_tried_again(
+    tmp_path, monkeypatch, capsys
+):
+    root = _checkout(tmp_path, monkeypatch)
+    monkeypatch.setenv("KATAYORI_CACHE", str(tmp_path / "cache"))
+    lock = root / "lib" / "requirements-export.lock"
+    lock.write_text("")
+    monkeypatch.setattr(environment, "find_uv", lambda **_: "false")
+    with pytest.raises(KatayoriError, match=r"ARGS=--unchecked.* is a package registry reachable"):
+        environment.apart("export")
+    calls = []
+    monkeypatch.setattr(environment, "_run", lambda *command, what: calls.append(command[-1]))
+    place = environment.apart("export")
+    assert environment.apart("export") == place and place.name == "bin"
+    assert calls == [place.parent, lock]
+    lock.write_text("# changed")
+    assert environment.apart("export") != place and len(calls) == 4
+    assert capsys.readouterr().err.count("making the environment of make export") == 3
 
 
 def make(*words: str) -> subprocess.CompletedProcess:

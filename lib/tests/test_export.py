@@ -1,34 +1,31 @@
-"""A run that travels: Every Eval Ever, study sets, and what never leaves."""
+"""A run that travels: Every Eval Ever, study sets, RO-Crate, and what never leaves."""
 
-import csv
+import doctest
 import json
 import math
 import os
+import tomllib
 from pathlib import Path
 
+import pandas as pd
 import pytest
+import yaml
 from one_row import add_row
 
-from katayori import __version__
+from katayori import paths
+from katayori.data import paper_facts
 from katayori.errors import KatayoriError
+from katayori.papers import paper_ids
 from katayori.report.headlines import read_results
 from katayori.report.run import Run
-from katayori_tools import cli, export
-from katayori_tools.exports import (
-    codemeta,
-    eee,
-    environment,
-    licences,
-    measures,
-    private,
-    study_sets,
-)
+from katayori_tools import cli, environment, export
 
 PAPER = "jubaku_v2"
 RECORDED = "qwen2.5-coder-1.5b"
 SIMULATED = "sim-two-fair"
 STUDY = "katayori-jubaku-study v4"
 PROMPT = "ju_1_ja"
+UNCHECKED = ["export", "--papers", PAPER, "--unchecked"]
 
 
 @pytest.fixture(autouse=True)
@@ -42,22 +39,10 @@ def made_run(folder: Path, paper: str = PAPER, **parameters) -> Path:
     """A run folder with one row of every kind that matters to an export."""
     run = Run(paper, folder / paper, profile="recorded", models=[], **parameters)
     usual = {"source": "recorded", "model": RECORDED, "dataset": STUDY, "unit": "share"}
-    counts = {"n": 288, "n_invalid": 2, "clusters": 36}
+    counts = {"n": 288, "n_invalid": 2, "clusters": 36, "headline": True, "limit": 0.1}
     what = "accuracy on the neutral option"
-    add_row(
-        run,
-        "JU-1",
-        what,
-        0.5462962962963,
-        ci=(0.474, 0.617),
-        headline=True,
-        limit=0.1,
-        **usual,
-        **counts,
-    )
-    add_row(
-        run, "JU-2", "a signed change", -0.1 - 1e-17, ci=(-0.3, 0.1), **usual, n=10, clusters=10
-    )
+    add_row(run, "JU-1", what, 0.5462962962963, ci=(0.474, 0.617), **usual, **counts)
+    add_row(run, "JU-2", "a change", -0.1 - 1e-17, ci=(-0.3, 0.1), **usual, n=10, clusters=10)
     cell = {"order": "nb", "level": 3, "share": 0.1 + 0.2, "last": True}
     add_row(run, "JU-3", "a count", 7, cell=cell, prompt_id=PROMPT, status="a count", **usual)
     add_row(run, "JU-4", "undefined", math.nan, status="no_variation", **usual)
@@ -84,72 +69,90 @@ def stored(folder: Path) -> tuple[list[dict], dict]:
     return rows, json.loads((folder / "provenance.json").read_text("utf-8"))
 
 
-def test_what_leaves_are_the_rows_that_make_compare_reads(outputs, capsys):
+def results_of(exported: Path) -> dict[str, dict]:
+    """The files of Every Eval Ever by the names of their models."""
+    files = [json.loads(path.read_text("utf-8")) for path in (exported / "data").rglob("*.json")]
+    return {content["model_info"]["name"]: content for content in files}
+
+
+def test_the_rows_that_leave_are_those_that_make_compare_reads(outputs, capsys):
     rows, _ = stored(made_run(outputs / "recorded"))
-    assert cli.main(["export", "--papers", PAPER, "--unchecked"]) == 0
-    assert "4 of 7 rows of 1 papers" in capsys.readouterr().out
+    assert cli.main(UNCHECKED) == 0
+    assert "4 of 7 rows" in capsys.readouterr().out
     exported = outputs / "export" / "recorded"
     assert stored(exported / "runs" / PAPER)[0] == rows
     assert len(read_results(exported / "runs")) == 7
-    models = {RECORDED: 3, SIMULATED: 1}
-    for path in (exported / "data").rglob("*.json"):
-        content = json.loads(path.read_text("utf-8"))
-        assert len(content["evaluation_results"]) == models[content["model_info"]["name"]]
+    counts = {name: len(one["evaluation_results"]) for name, one in results_of(exported).items()}
+    assert counts == {RECORDED: 3, SIMULATED: 1}
 
 
 def test_a_result_says_direction_bounds_and_interval(outputs):
     made_run(outputs / "recorded")
-    rows, provenance = stored(outputs / "recorded" / PAPER)
-    contents = {
-        file.content["model_info"]["name"]: file for file in eee.files(PAPER, rows, provenance)
-    }
-    by_name = {
-        one["evaluation_name"]: one for one in contents[RECORDED].content["evaluation_results"]
-    }
-    headline = by_name["accuracy on the neutral option"]
+    assert cli.main(UNCHECKED) == 0
+    contents = results_of(outputs / "export" / "recorded")
+    listed = contents[RECORDED]["evaluation_results"]
+    headline, signed, count = listed
     metric, score = headline["metric_config"], headline["score_details"]
+    assert headline["evaluation_name"] == "accuracy on the neutral option"
     assert (metric["min_score"], metric["max_score"], metric["lower_is_better"]) == (0, 1, False)
     assert metric["additional_details"]["direction"] == "higher is better"
-    interval = score["uncertainty"]["confidence_interval"]
-    assert (interval["lower"], interval["upper"], interval["confidence_level"]) == (
-        0.474,
-        0.617,
-        0.95,
-    )
-    assert score["uncertainty"]["num_samples"] == 288
-    assert score["details"]["clusters"] == "36"
-    signed = by_name["a signed change"]["metric_config"]
-    assert signed["additional_details"]["direction"] == "not stated"
-    assert "score_type" not in signed  # which would ask for bounds that are not known
-    assert contents[RECORDED].content["model_info"]["id"] == f"Alibaba/{RECORDED}"
-    assert contents[SIMULATED].content["model_info"]["id"] == f"katayori/{SIMULATED}"
+    assert score["score"] == 0.5462962962963
+    interval = {"lower": 0.474, "upper": 0.617, "confidence_level": 0.95}
+    assert score["uncertainty"] == {"confidence_interval": interval, "num_samples": 288}
+    told = {name: score["details"][name] for name in ("clusters", "n_invalid", "limit", "status")}
+    assert told == {"clusters": "36", "n_invalid": "2", "limit": "0.1", "status": "ok"}
+    assert signed["metric_config"]["additional_details"]["direction"] == "not stated"
+    assert signed["metric_config"]["min_score"] is None
+    assert count["metric_config"]["metric_parameters"]["share"] == 0.1 + 0.2
+    of_p = contents[SIMULATED]["evaluation_results"][0]["metric_config"]
+    assert of_p["additional_details"]["direction"].startswith("describes")
+    models = {name: one["model_info"] for name, one in contents.items()}
+    assert models[RECORDED]["id"] == f"Alibaba/{RECORDED}"
+    assert models[SIMULATED]["id"] == f"katayori/{SIMULATED}"
+    sources = {name: one["additional_details"]["answers"] for name, one in models.items()}
+    assert sources == {RECORDED: "recorded", SIMULATED: "simulated"}
 
 
-def test_every_headline_of_the_expected_papers_states_its_direction():
-    """What data/papers keeps as a headline; each is in data/export.yaml."""
-    from katayori.data import paper_facts
-    from katayori.papers import paper_ids
+@pytest.mark.parametrize("paper", paper_ids())
+def test_every_headline_states_its_direction_and_every_study_set_its_limits(paper):
+    """What data/papers keeps as a headline is in data/export.yaml."""
+    told = yaml.safe_load(paths.registry("export.yaml").read_text("utf-8"))
+    kept = (paper_facts.of(paper).get("kept") or {}).values()
+    headlines = {entry["what"] for entry in kept if entry.get("headline")}
+    assert headlines == set(told["measures"][paper])
+    for measure in told["measures"][paper].values():
+        assert measure["better"] in told["directions"].keys() - {"unknown"}
+        assert len(measure.keys() & {"lowest", "highest"}) in (0, 2)
+    assert set(told["study_sets"]) == set(paper_ids())
+    assert "Not for training" in told["study_sets"][paper]["rai:dataUseCases"]
 
-    listed = measures.read().measures
-    for paper in paper_ids():
-        facts = paper_facts.of(paper)
-        kept = (facts.get("kept") or {}).values()
-        headlines = {entry["what"] for entry in kept if entry.get("headline")}
-        assert headlines == set(listed[paper]), paper
+
+def test_texts_leave_only_when_asked_for(outputs, tmp_path):
+    folder = made_run(outputs / "recorded")
+    invalid = [{"model": RECORDED, "outcome": "refusal", "text": "お答えできません", "times": 1}]
+    (folder / "answers.json").write_text(json.dumps({"prompts": [], "invalid": invalid}))
+    cli.main(UNCHECKED)
+    exported = texts_of(outputs / "export" / "recorded")
+    assert "ju2-01b-t1-nb" in exported
+    assert not any("\u3040" <= letter <= "\u9fff" for letter in exported)
+    assert "\\u" not in exported  # nor written as escapes
+    told = tmp_path / "told"
+    cli.main([*UNCHECKED, "--with-text", "--folder", str(told)])
+    assert any("\u3040" <= letter <= "\u9fff" for letter in texts_of(told / "study"))
 
 
-def test_texts_of_others_are_refused_in_one_line(outputs, capsys):
-    profile = {"name": "official", "items": "official", "answers": "recorded"}
-    runs = {PAPER: {"parameters": {}}, "persona_jbbq": {"parameters": {}}}
-    with pytest.raises(KatayoriError, match=r"refused: jubaku_v2 .*MIT") as refused:
-        licences.check(profile, runs)
-    assert "\n" not in str(refused.value)
-    with pytest.raises(KatayoriError, match="redistribution forbidden by its owners"):
-        licences.check(profile, {"persona_jbbq": {"parameters": {}}})
+def test_texts_of_others_are_refused_and_their_items_are_not_listed(outputs, capsys):
     made_run(outputs / "recorded", cases="mine.yaml")
-    assert cli.main(["export", "--papers", PAPER, "--with-text", "--unchecked"]) == 2
-    assert "a file of yours (cases) whose licence is not known" in capsys.readouterr().err
+    assert cli.main([*UNCHECKED, "--with-text"]) == 2
+    [line] = capsys.readouterr().err.strip().splitlines()
+    assert "--with-text is refused" in line and "whose licence is not known" in line
     assert not (outputs / "export").exists()
+    assert cli.main(UNCHECKED) == 0
+    assert not (outputs / "export" / "recorded" / "study").exists()
+    made_run(outputs / "official")
+    assert cli.main([*UNCHECKED, "--profile", "official", "--with-text"]) == 2
+    assert cli.main([*UNCHECKED, "--profile", "official"]) == 0
+    assert not (outputs / "export" / "official" / "study").exists()
 
 
 def test_nothing_of_this_machine_leaves(outputs, tmp_path, monkeypatch):
@@ -161,20 +164,38 @@ def test_nothing_of_this_machine_leaves(outputs, tmp_path, monkeypatch):
     monkeypatch.setenv("LOGNAME", "hanako-tester")
     monkeypatch.setenv("KATAYORI_BASE_URL", address)
     monkeypatch.setenv("OPENAI_API_KEY", "sk-not-a-real-key-0123456789")
+    monkeypatch.setenv("MY_PASSWORD", 'with "quotes" \\ 鍵')
     folder = made_run(outputs / "recorded")
     rows, provenance = stored(folder)
     rows[0]["status"] = f"asked at {address} with sk-not-a-real-key-0123456789"
     rows[1]["status"] = f"read from {home}/cases.yaml, host hanako.internal.example:8123"
+    rows[2]["status"] = 'with "quotes" \\ 鍵'
     provenance["prompts"][PROMPT] = f"{home}/prompts"
+    provenance["parameters"]["prompts"] = "/mnt/hanako-tester"
     provenance["models"][0]["endpoint"] = address
     own = dict(rows[0], model=f"{home}/weights/my-model", requirement="JU-8", source="live")
     (folder / "results.json").write_text(json.dumps([*rows, own]))
     (folder / "provenance.json").write_text(json.dumps(provenance))
-    assert cli.main(["export", "--papers", PAPER, "--unchecked"]) == 0
+    assert cli.main(UNCHECKED) == 0
     exported = texts_of(outputs / "export" / "recorded")
-    for leak in ("hanako", "8123", "sk-not-a-real", str(tmp_path), "/home/"):
+    for leak in ("hanako", "8123", "sk-not-a-real", str(tmp_path), "/home/", "quotes", "鍵"):
         assert leak not in exported, leak
-    assert "my-model" in exported and private.HIDDEN in exported
+    assert "my-model" in exported and '"***"' in exported
+    patterns = [path.read_text("utf-8") for path in (outputs / "export").rglob("*.json")]
+    assert all(map(json.loads, patterns)), "still JSON"
+
+
+def test_a_word_that_holds_a_private_text_is_left_alone(monkeypatch):
+    monkeypatch.setenv("SOME_TOKEN", "secret-1")
+    monkeypatch.setenv("USER", "fair")
+    given = {"a": "secret-12 a fair", "b": "at secret-1/x", "c": ["/home/fair", "fair@host"]}
+    hidden = {"a": "secret-12 a fair", "b": "at ***/x", "c": ["/home/***", "***@host"]}
+    assert json.loads(export.hidden(json.dumps(given))) == hidden
+
+
+def test_without_a_private_text_nothing_is_hidden(monkeypatch):
+    monkeypatch.setattr(export, "private_texts", dict)
+    assert export.hidden('{"a": "b"}') == '{"a": "b"}'
 
 
 def test_a_file_that_holds_something_private_ends_the_export(outputs, monkeypatch, capsys):
@@ -182,10 +203,11 @@ def test_a_file_that_holds_something_private_ends_the_export(outputs, monkeypatc
     monkeypatch.setenv("SOME_TOKEN", "token-0123456789")
 
     def careless(folder, runs):
+        folder.mkdir()
         (folder / "data.json").write_text('{"a": "token-0123456789"}')
 
     monkeypatch.setattr(export, "write", careless)
-    assert cli.main(["export", "--papers", PAPER, "--unchecked"]) == 2
+    assert cli.main(UNCHECKED) == 2
     assert "data.json holds the value of SOME_TOKEN" in capsys.readouterr().err
     assert not (outputs / "export" / "recorded").exists()
 
@@ -193,136 +215,121 @@ def test_a_file_that_holds_something_private_ends_the_export(outputs, monkeypatc
 def test_the_same_run_gives_the_same_bytes(outputs, tmp_path):
     made_run(outputs / "recorded")
     for name in ("a", "b"):
-        cli.main(["export", "--papers", PAPER, "--unchecked", "--folder", str(tmp_path / name)])
+        cli.main([*UNCHECKED, "--folder", str(tmp_path / name)])
     assert texts_of(tmp_path / "a") == texts_of(tmp_path / "b")
 
 
 def test_only_the_models_asked_for(outputs, capsys):
     made_run(outputs / "recorded")
-    words = ["export", "--papers", PAPER, "--unchecked", "--models"]
-    assert cli.main([*words, SIMULATED]) == 0
-    exported = outputs / "export" / "recorded" / "data"
-    assert [path.parent.name for path in exported.rglob("*.json")] == [SIMULATED]
-    assert cli.main([*words, "gpt-4o"]) == 2
+    assert cli.main([*UNCHECKED, "--models", SIMULATED]) == 0
+    exported = outputs / "export" / "recorded"
+    assert list(results_of(exported)) == [SIMULATED]
+    assert {row["model"] for row in stored(exported / "runs" / PAPER)[0]} == {SIMULATED}
+    assert cli.main([*UNCHECKED, "--models", f"{SIMULATED},gpt-4o"]) == 2
     assert SIMULATED in capsys.readouterr().err  # names those that there are
 
 
 def test_bad_requests_are_told_in_one_line(outputs, tmp_path, capsys):
-    assert cli.main(["export", "--papers", PAPER, "--unchecked"]) == 2
+    assert cli.main(UNCHECKED) == 2
     assert "run `make reproduce` first" in capsys.readouterr().err
-    made_run(outputs / "recorded")
+    folder = made_run(outputs / "recorded")
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.txt").write_text("mine")
-    words = ["export", "--papers", PAPER, "--unchecked", "--folder", str(tmp_path / "mine")]
-    assert cli.main(words) == 2
+    assert cli.main([*UNCHECKED, "--folder", str(tmp_path / "mine")]) == 2
     assert "make export did not write" in capsys.readouterr().err
     assert (tmp_path / "mine" / "thesis.txt").read_text() == "mine"
+    (folder / "results.json").write_text("[{}]")
+    assert cli.main(UNCHECKED) == 2
+    [line] = capsys.readouterr().err.strip().splitlines()
+    assert "is not a results file of this version" in line
 
 
 def test_an_unreachable_registry_is_told_in_one_line(outputs, tmp_path, monkeypatch, capsys):
     made_run(outputs / "recorded")
     monkeypatch.setenv("KATAYORI_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(environment.wheels, "download", lambda requirements, folder: [])
-    monkeypatch.setattr(environment.sys, "executable", str(tmp_path / "no-python"))
-    assert cli.main(["export", "--papers", PAPER]) == 2
-    told = capsys.readouterr().err.strip().splitlines()[-1]
-    assert "is a package registry reachable?" in told and "--unchecked" in told
-    assert not environment.is_ready()
+    monkeypatch.setattr(environment, "find_uv", lambda **_: "false")
+    for _ in range(2):  # what failed is tried again
+        assert cli.main(["export", "--papers", PAPER]) == 2
+        told = capsys.readouterr().err.strip().splitlines()[-1]
+        assert "is a package registry reachable?" in told and "ARGS=--unchecked" in told
     assert not (outputs / "export" / "recorded").exists()
 
 
-@pytest.fixture(scope="session")
+def test_the_examples_run():
+    assert doctest.testmod(export) == (0, 2)
+
+
+def test_codemeta_says_what_pyproject_and_the_citation_say():
+    record = json.loads(paths.registry("codemeta.json").read_text("utf-8"))
+    project = tomllib.loads((paths.root() / "lib" / "pyproject.toml").read_text())["project"]
+    citation = yaml.safe_load((paths.root() / "CITATION.cff").read_text("utf-8"))
+    assert record["description"] == project["description"]
+    assert record["runtimePlatform"] == f"Python {project['requires-python']}"
+    assert [one["name"] for one in record["softwareRequirements"]] == project["dependencies"]
+    assert record["license"].endswith("/" + citation["license"])
+    assert [one["name"] for one in record["author"]] == [one["name"] for one in citation["authors"]]
+
+
+# -- the checks, in the environment of exports -----------------------------------------------------
+
+
+@pytest.fixture
 def checks() -> None:
     """The environment of exports; skipped where no registry can be reached."""
     try:
-        environment.ensure()
+        environment.apart("export")
     except KatayoriError as error:
         (pytest.fail if os.environ.get("KATAYORI_CI") else pytest.skip)(str(error))
 
 
 @pytest.mark.slow
-def test_the_schemas_find_a_planted_fault_and_nothing_else(outputs, checks):
-    made_run(outputs / "recorded")
-    cli.main(["export", "--papers", PAPER, "--unchecked"])
-    exported = outputs / "export" / "recorded"
-    assert environment.call("eee_schema", folder=str(exported)) == {"files": 2, "findings": []}
-    file = next((exported / "data").rglob(f"{RECORDED}/*.json"))
-    content = json.loads(file.read_text("utf-8"))
-    del content["evaluation_results"][0]["score_details"]["score"]
-    file.write_text(json.dumps(content))
-    (found,) = environment.call("eee_schema", folder=str(exported))["findings"]
-    assert found["level"] == "required" and "'score' is a required property" in found["what"]
-
-
-@pytest.mark.slow
-def test_a_checked_export_has_no_required_finding_in_any_format(outputs, checks, capsys):
+def test_a_checked_export_has_no_finding_in_any_format(outputs, checks, capsys):
     made_run(outputs / "recorded")
     assert cli.main(["export", "--papers", PAPER]) == 0
     printed = capsys.readouterr().out
     for format_name in (
         "Every Eval Ever 0.3, its schema: 2 files",
         "Croissant 1.1, mlcroissant: 1 files",
-        "CodeMeta 3.0, a schema of ours: 1 files",
         "RO-Crate 1.1, Process Run Crate 0.5, roc-validator: 1 files",
     ):
-        assert f"checked: {format_name}; findings: required 0" in printed
-    assert "its JSON-LD context came from the file" in printed
+        assert f"checked: {format_name}, 0 findings" in printed
     exported = outputs / "export" / "recorded"
-    assert "  recommended: RO-Crate: " in printed and "  required: " not in printed
     content = json.loads((exported / "ro-crate-metadata.json").read_text("utf-8"))
     listed = {entity["@id"] for entity in content["@graph"]}
-    files = {str(path.relative_to(exported)) for path in exported.rglob("*") if path.is_file()}
-    assert files <= listed
+    assert {str(path.relative_to(exported)) for path in exported.rglob("*.json")} <= listed
+    items = pd.read_csv(exported / "study" / PAPER / "items.csv")
+    assert len(items) == 288 and set(items["right_option"]) == {"A", "B"}
+    assert items["cluster"].nunique() == 36
+    about = json.loads((exported / "study" / PAPER / "croissant.json").read_text("utf-8"))
+    assert about["license"].endswith("/MIT") and about["version"] == "4.0.0"
 
 
-@pytest.mark.slow_all
-def test_planted_faults_are_required_findings(outputs, checks):
+@pytest.mark.slow
+def test_what_a_format_requires_ends_the_export(outputs, checks, capsys, monkeypatch):
     made_run(outputs / "recorded")
-    cli.main(["export", "--papers", PAPER])
-    exported = outputs / "export" / "recorded"
-    crate_file = exported / "ro-crate-metadata.json"
-    content = json.loads(crate_file.read_text("utf-8"))
-    action = next(one for one in content["@graph"] if one["@type"] == "CreateAction")
-    del action["instrument"]
-    crate_file.write_text(json.dumps(content))
-    found = environment.call("crate_check", folder=str(exported))["findings"]
-    (required,) = [one for one in found if one["level"] == "required"]
-    assert "MUST have an instrument" in required["what"]
+    write = export.write
 
-    (exported / "codemeta.json").write_text('{"@type": "SoftwareSourceCode"}')
-    schema = {"schema": codemeta.SCHEMA, "recommended": []}
-    found = environment.call("codemeta", folder=str(exported), **schema)["findings"]
-    assert {one["level"] for one in found} == {"required"}
+    def faulty(folder, runs):
+        write(folder, runs)
+        file = next((folder / "data").rglob(f"{RECORDED}/*.json"))
+        content = json.loads(file.read_text("utf-8"))
+        del content["evaluation_results"][0]["score_details"]["score"]
+        file.write_text(json.dumps(content))
+        about = folder / "runs" / PAPER / "provenance.json"
+        about.write_text(json.dumps(json.loads(about.read_text("utf-8")) | {"date": "yesterday"}))
 
-    provenance = json.loads((exported / "runs" / PAPER / "provenance.json").read_text())
-    about = study_sets.write(exported, PAPER, provenance, False)
-    about["fields"] = {**about["fields"], "absent": "a column that is not there"}
-    (found,) = environment.call("croissant", folder=str(exported), sets=[about])["findings"]
-    assert found["level"] == "required" and "items.csv" in found["what"]
+    study_set = export._write_study_set
 
+    def without_column(folder, *given):
+        study_set(folder, *given)
+        (folder / "items.csv").write_text("item_id\nx\n")
 
-def test_a_study_set_says_what_it_is_for_and_lists_its_items(tmp_path):
-    run = {"date": "2026-01-02T00:00:00+00:00"}
-    about = study_sets.write(tmp_path, PAPER, run, False)
-    with (tmp_path / "study" / PAPER / "items.csv").open(encoding="utf-8") as file:
-        items = list(csv.DictReader(file))
-    assert len(items) == 288 and {item["right_option"] for item in items} == {"A", "B"}
-    assert len({item["cluster"] for item in items}) == 36
-    assert about["licence"] == "MIT" and about["version"] == "4.0.0"
-    assert "Not for training" in about["data_use_cases"][0]
-    assert [path.name for path in (tmp_path / "study" / PAPER).iterdir()] == ["items.csv"]
-    study_sets.write(tmp_path, PAPER, run, True)
-    assert (tmp_path / "study" / PAPER / "cases.yaml").is_file()
-
-
-def test_every_paper_has_its_words_on_responsible_use():
-    from katayori.papers import paper_ids
-
-    assert set(measures.read().study_sets) == set(paper_ids())
-
-
-def test_codemeta_says_what_pyproject_says():
-    record = codemeta.record()
-    assert record["version"] == __version__
-    assert {one["name"] for one in record["softwareRequirements"]} >= {"pandas", "scipy"}
-    assert set(codemeta.SCHEMA["required"]) <= set(record)
+    monkeypatch.setattr(export, "write", faulty)
+    monkeypatch.setattr(export, "_write_study_set", without_column)
+    assert cli.main(["export", "--papers", PAPER]) == 1
+    told = capsys.readouterr()
+    assert "'score' is a required property" in told.out
+    assert "Croissant 1.1, mlcroissant: study/jubaku_v2/croissant.json: " in told.out
+    assert "roc-validator: ro-crate-metadata.json: " in told.out
+    assert "required findings; not exported" in told.err
+    assert not (outputs / "export" / "recorded").exists()

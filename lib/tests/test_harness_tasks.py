@@ -4,7 +4,6 @@ import ast
 import doctest
 import json
 import math
-import re
 import urllib.error
 import urllib.request
 from dataclasses import replace
@@ -20,9 +19,8 @@ from katayori.papers import get_paper, paper_ids
 from katayori.prompting.models import get_model
 from katayori.prompting.recordings import by_request, complete, shards, to_response
 from katayori.prompting.requests import Response
-from katayori_tools import cli, harness, importers
+from katayori_tools import cli, environment as environments, harness, importers
 from katayori_tools.asking import Scope, requests_of
-from katayori_tools.environment import _PIN, harness_lock_file
 from katayori_tools.harnesses import (
     benchmarks as benchmark_room,
     checking,
@@ -181,7 +179,7 @@ def test_a_folder_of_somebody_else_is_left_alone(tmp_path, capsys):
 
 def test_the_command_writes_twice_and_runs_nothing_unchecked(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("KATAYORI_OUTPUTS", str(tmp_path))
-    monkeypatch.setattr(environment, "ensure", lambda: pytest.fail("nothing is to be run"))
+    monkeypatch.setattr(environment, "apart", lambda name: pytest.fail("nothing is to be run"))
     for _ in range(2):
         assert cli.main(["harness", "--papers", "04", "--unchecked"]) == 0
     assert "288 samples of 1 papers written" in capsys.readouterr().out
@@ -422,24 +420,13 @@ def test_scores_that_differ_or_are_absent_are_not_equal():
 # -- the environment -------------------------------------------------------------------------------
 
 
-def test_the_lock_of_the_harnesses_has_hashes_and_no_address():
-    text = harness_lock_file().read_text()
-    pins = {name for name, _, _ in _PIN.findall(text)}
-    asked = harness_lock_file().with_suffix(".in").read_text().splitlines()
-    names = {re.split(r"[\[>=\s]", one)[0] for one in asked if one and not one.startswith("#")}
-    assert {name.replace("_", "-") for name in names} <= pins
-    assert {"pandas", "statsmodels", "orjson"} <= pins, "what the library needs"
-    assert len(pins) <= text.count("--hash=sha256:") and "://" not in text
-
-
 def test_an_unreachable_registry_is_told_in_one_line(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("KATAYORI_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("KATAYORI_OUTPUTS", str(tmp_path / "outputs"))
-    monkeypatch.setattr(environment.sys, "executable", str(tmp_path / "no-python"))
+    monkeypatch.setattr(environments, "find_uv", lambda **_: "false")
     assert cli.main(["harness", "--papers", "04"]) == 2
     told = capsys.readouterr().err.strip().splitlines()[-1]
     assert told.startswith("katayori: ") and "make harness ARGS=--unchecked" in told
-    assert not environment.is_ready()
     assert (tmp_path / "outputs" / "harness" / "samples" / "jubaku_v2.jsonl").is_file()
 
 

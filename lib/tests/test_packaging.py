@@ -15,6 +15,7 @@ from katayori import paths
 from katayori.errors import KatayoriError
 from katayori.prompting import models
 from katayori.prompting.prompts import load_prompts
+from katayori.provenance import CARD
 from katayori_tools import cli, environment
 
 LIB = paths.root() / "lib"
@@ -55,18 +56,15 @@ def names(requirements: list[str]) -> set[str]:
 def test_the_core_is_light_and_the_rest_are_extras():
     core = {"pandas", "scipy", "statsmodels", "krippendorff", "orjson", "pyyaml", "pydantic"}
     assert names(PYPROJECT["project"]["dependencies"]) == core
-    assert list(EXTRAS) == ["tools", "pages", "site", "engines", "export", "all", "test"]
+    assert list(EXTRAS) == ["tools", "pages", "engines", "all", "test"]
     assert EXTRAS["all"] == ["katayori[tools,pages,engines]"]
     heavy = {name for name in HEAVY if name != "IPython"}  # it comes with jupyterlab
     assert heavy <= names(EXTRAS["tools"] + EXTRAS["pages"] + EXTRAS["engines"])
 
 
 def test_every_package_of_the_card_is_asked_for():
-    on_first_use = (environment.SITE, environment.EXPORT)
-    in_first_lock = [wanted for extra, wanted in EXTRAS.items() if extra not in on_first_use]
-    asked = names(PYPROJECT["project"]["dependencies"]).union(*map(names, in_first_lock))
-    assert set(environment.CARD) <= asked
-    assert set(environment.direct()) == asked - {"katayori"}
+    asked = names(PYPROJECT["project"]["dependencies"]).union(*map(names, EXTRAS.values()))
+    assert set(CARD) <= asked
 
 
 def test_the_console_command_is_that_of_make():
@@ -188,6 +186,7 @@ for module in pkgutil.iter_modules(katayori.metrics.__path__, "katayori.metrics.
     importlib.import_module(module.name)
 from katayori.metrics.agreement import alpha
 from katayori.prompting.prompts import load_prompts
+from katayori.provenance import CARD
 row = alpha(pd.DataFrame({"young": [1.0, 0.0, 1.0], "old": [1.0, 0.0, 0.0]})).iloc[0]
 hashes = {name: prompt.hash for name, prompt in load_prompts("jubaku_v2").items()}
 print(json.dumps([round(row["value"], 6), row["status"], hashes]))

@@ -32,7 +32,6 @@ from katayori.prompting.models import Endpoint, Model
 from katayori.prompting.prompts import Prompt
 from katayori_tools import paper_files
 from katayori_tools.engines import weights
-from katayori_tools.exports import measures
 from katayori_tools.papers.jubaku_v2 import construct
 
 
@@ -101,7 +100,7 @@ KINDS: dict[str, Any] = {
     "data/published/audit.yaml": recounts.Audit,
     "data/errata/bbq.yaml": study_schemas.Errata,
     "data/weights.yaml": weights.WeightsFile,
-    "data/export.yaml": measures.ExportFile,
+    "data/export.yaml": study_schemas.ExportFile,
     "data/study/jubaku_v2/seeds.yaml": construct.SeedFile,
     "data/papers/*.yaml": paper_files.PaperFile,
     "data/glossary.yaml": list[study_schemas.Term],

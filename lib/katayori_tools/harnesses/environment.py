@@ -1,18 +1,17 @@
-"""The environment of both harnesses: in the cache, from `lib/requirements-harness.lock`.
+"""What runs in the environment of both harnesses, `environment.apart`.
 
 It holds what the library needs, too, and finds the library itself in this checkout.
 """
 
 import os
 import subprocess
-import sys
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
 from katayori import paths
 from katayori.errors import KatayoriError
-from katayori_tools.environment import harness_lock_file, install_apart, made_once
+from katayori_tools.environment import apart
 
 #: What a harness may not do: reach a hub, report its use.
 OFFLINE = {
@@ -29,39 +28,12 @@ OFFLINE = {
 FRAME = " \t│╭╮╰╯─"
 
 
-def folder() -> Path:
-    """Where the environment of this lock lives; another lock has another folder."""
-    digits = paths.sha256(harness_lock_file())[:12]
-    return paths.cache_dir() / "environments" / f"harness-{digits}"
-
-
-def is_ready() -> bool:
-    """Whether it has been made."""
-    return (folder() / "ready").is_file()
-
-
-def ensure() -> Path:
-    """The environment's folder, made on first use (about a minute).
-
-    Two processes that come at once wait for each other. KatayoriError where no registry can be
-    reached.
-    """
-    return made_once(folder(), _make)
-
-
-def _make(made: Path) -> None:
-    told = "making the environment of the harnesses (once; about a minute, 0.8 GB) ..."
-    print(told, file=sys.stderr, flush=True)
-    failing = "Without it: make harness ARGS=--unchecked"
-    install_apart(made / "env", Path(sys.executable), harness_lock_file(), failing)
-
-
 def run(command: str, *arguments: str | Path, cwd: Path, more: Mapping[str, str]) -> None:
     """Runs a command of the environment, told to stay offline, with a home of its own.
 
     What it prints is kept in `cwd`. Raises KatayoriError with its last line, where it fails.
     """
-    program = ensure() / "env" / "bin" / command
+    program = apart("harness") / command
     library = {"PYTHONPATH": str(paths.root() / "lib"), "PATH": os.environ.get("PATH", "")}
     with tempfile.TemporaryDirectory() as home:
         done = subprocess.run(
