@@ -22,7 +22,7 @@ import pandas as pd
 from katayori.errors import KatayoriError
 from katayori.frames import cells
 from katayori.metrics import intervals
-from katayori.metrics.position import calibrated_values, highest
+from katayori.metrics.calibration import calibrated_values, highest
 from katayori.metrics.shares import cluster_share
 
 MODEL = ("model", "prompt_id")

@@ -13,7 +13,7 @@ import own_items
 import pytest
 
 from katayori import paths, profiles
-from katayori.metrics import intervals, position
+from katayori.metrics import calibration, intervals
 from katayori.papers import get_paper
 from katayori_tools import asking, cli, inputs, planning, reproduce
 from katayori_tools.choices import DEMONSTRATION, Asking
@@ -328,7 +328,7 @@ def test_the_light_engine_gets_two_clusters_and_servers_more():
 
     assert limit() == DEMONSTRATION == 2
     assert limit(models=MODEL) == 25 == limit("live-official", models=MODEL)
-    assert limit(models=MODEL) > position.TRAINING_CLUSTERS
+    assert limit(models=MODEL) > calibration.TRAINING_CLUSTERS
     assert limit(limit=7) == limit(limit=7, models=MODEL) == 7
     assert limit("imported", models=MODEL) is None
 

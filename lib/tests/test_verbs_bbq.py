@@ -11,7 +11,7 @@ from katayori.data import paper_facts
 from katayori.errors import KatayoriError
 from katayori.frames import not_asked, reason_of
 from katayori.metrics import bbq
-from katayori.metrics.position import calibrated
+from katayori.metrics.calibration import calibrated
 from katayori.metrics.verdicts import ENDS, READ, gates, line_test, verdict
 
 ITEMS = design()

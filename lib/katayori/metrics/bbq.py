@@ -174,7 +174,7 @@ def scores(
         cluster: what would be drawn anew in another study, such as the template.
         measures: of `SCORES`.
         reason: column that says why an answer cannot be read, such as read_status of
-            `position.calibrated`; where none can be read, the commonest reason is the status.
+            `calibration.calibrated`; where none can be read, the commonest reason is the status.
 
     Returns:
         by..., measure, contexts (of the measure: `ambiguous` or `clear`; give gates this column in

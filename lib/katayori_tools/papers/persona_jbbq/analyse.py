@@ -9,10 +9,10 @@ import pandas as pd
 from katayori.data import multiple_choice
 from katayori.errors import KatayoriError
 from katayori.frames import GIVEN, cells
-from katayori.metrics import bbq, position, shares
+from katayori.metrics import bbq, calibration, shares
 from katayori.metrics.bbq import MEASURES, SIDES, SPELLINGS
+from katayori.metrics.calibration import highest
 from katayori.metrics.dialects import dialects
-from katayori.metrics.position import highest
 from katayori.metrics.verdicts import BOUND_ABOVE, READ, gates
 from katayori.prompting.letters import parse_verdict
 from katayori.prompting.parsing import parse_option
@@ -525,14 +525,14 @@ def _readings(asked: pd.DataFrame, frame: pd.DataFrame) -> pd.DataFrame:
     own = frame[frame["model"] == asked["model"].iloc[0]]
     parts = [held_back(_lean(asked, "letter", "side"), own)]
     names = {"answer": "answer", "option": "role", "p": "p"}
-    calibrated = position.calibrated(asked, **names, cluster="cluster")
+    calibrated = calibration.calibrated(asked, **names, cluster="cluster")
     for name, read in (("probability", _likeliest_options(asked)), ("calibrated", calibrated)):
         parts += [_lean(read, name, "side"), _lean(read, name, "p_side")]
     return together(parts)
 
 
 def _likeliest_options(asked: pd.DataFrame) -> pd.DataFrame:
-    """The answers by the highest probability, in the shape of `position.calibrated`."""
+    """The answers by the highest probability, in the shape of `calibration.calibrated`."""
     places = [str(name).removeprefix("p_") for name in asked if str(name).startswith("p_")]
     p = asked[[f"p_{place}" for place in places]]
     known = p.where((p > 0).all(axis=1))
