@@ -15,6 +15,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_outp
 from katayori.data import paper_facts
 from katayori.report.charts import draw
 from katayori.report.headlines import read_results
+from katayori.report.names import human
 from katayori.report.tables import escape, show, visible
 from katayori_tools import pages, site_play
 from katayori_tools.first_page import LIMIT_NOTE
@@ -25,10 +26,10 @@ if TYPE_CHECKING:
 
 #: Columns of values, of one run and of models side by side.
 VALUES = ("shown", "verdict", "control", "limit", "n", "n_invalid", "clusters", "prompt_id")
+#: What is told above a table of models, and is no column, where all rows have the same.
+ASIDE = ("run", "source", "clusters", "prompt_id")
 HEADS = {"shown": "value [95 % interval]", "name": "model", "prompt_id": "prompt"}
 HEADING = re.compile(r"^(#{1,4} .+)$", re.M)
-#: What may mean something in MyST, and means itself behind a backslash.
-ASCII_SIGN = re.compile(r"[!-/:-@\[-`{-~]")
 READ_FIRST = """
 *Recorded* answers are real replies of small local models and say nothing of larger ones.
 *Simulated* respondents have planted behaviour and only prove that a measure works. The questions
@@ -44,15 +45,9 @@ Two intervals that overlap do not show that two models are alike, and two that l
 test: all models answered the same items. `make compare A= B=` tests on the answers, item by item.
 The limit of detection is {LIMIT_NOTE}.
 
-Runs and models of yours stand beside the recorded ones when they are named:
-`make site RUNS="my-model@custom"` or, as a page alone,
-`make compare RUNS="recorded my-model@custom"`.
+Runs and models of yours stand beside the recorded ones: `make site RUNS="my-model@custom"` or, as a
+page alone, `make compare RUNS="recorded my-model@custom"`.
 """
-
-
-def text(markdown: str) -> Any:
-    """A cell of our own words."""
-    return new_markdown_cell(markdown)
 
 
 def html(markup: str) -> Any:
@@ -65,6 +60,11 @@ def page(cells: Iterable[Any]) -> str:
     """A page as the source of a notebook."""
     metadata = {"language_info": {"name": "python"}}
     return json.dumps(new_notebook(cells=list(cells), metadata=metadata), ensure_ascii=False)
+
+
+def bare(words: str) -> str:
+    """Words in which nothing is markup of MyST: any sign means itself behind a backslash."""
+    return re.sub(r"[!-/:-@\[-`{-~]", r"\\\g<0>", words)
 
 
 def listed(lines: Iterable[str], mark: str = "-") -> str:
@@ -104,8 +104,7 @@ def _texts(source: str, folder: Path) -> Iterator[Any]:
     for piece in HEADING.split(source):
         if HEADING.fullmatch(piece):
             marks, _, words = piece.partition(" ")
-            bare = ASCII_SIGN.sub(r"\\\g<0>", words)
-            yield text(f"{marks} {bare}")
+            yield new_markdown_cell(f"{marks} {bare(words)}")
         elif piece.strip():
             yield html(pages.markdown(piece, folder))
 
@@ -144,7 +143,7 @@ def paper_page(about: dict[str, Any], folder: Path, missing: str) -> str:
     """
     told = about["page"]
     opening = f"# {told['title']}\n\n**In one sentence:** {about['asks']}"
-    cells = [text(opening), html(f'<p lang="ja">{escape(told["ja"])}</p>')]
+    cells = [new_markdown_cell(opening), html(f'<p lang="ja">{escape(told["ja"])}</p>')]
     if missing:
         found = [html(f'<p class="missing">{escape(missing)}</p>')]
     else:
@@ -155,13 +154,13 @@ def paper_page(about: dict[str, Any], folder: Path, missing: str) -> str:
     command = f"make reproduce PAPERS={about['id']}\nmake live PAPERS={about['id']} MODELS=<model>"
     book = f"notebooks/{about['notebook']}.ipynb"
     cells += [
-        text(f"## What it found here\n\n{READ_FIRST}"),
+        new_markdown_cell(f"## What it found here\n\n{READ_FIRST}"),
         *found,
-        text(f"## What it cannot see\n\n{listed(told['cannot_see'])}"),
-        text(f"## The question\n\n{told['question']}"),
-        text(f"## The method\n\n{method}\n\nDenominator: {about['denominator']}."),
-        text(f"## What differs from the paper\n\n{listed(told['differs'])}"),
-        text(f"## How to run it\n\n```sh\n{command}\n```\n\nEvery step: `{book}`."),
+        new_markdown_cell(f"## What it cannot see\n\n{listed(told['cannot_see'])}"),
+        new_markdown_cell(f"## The question\n\n{told['question']}"),
+        new_markdown_cell(f"## The method\n\n{method}\n\nDenominator: {about['denominator']}."),
+        new_markdown_cell(f"## What differs from the paper\n\n{listed(told['differs'])}"),
+        new_markdown_cell(f"## How to run it\n\n```sh\n{command}\n```\n\nEvery step: `{book}`."),
     ]
     return page(cells)
 
@@ -190,15 +189,15 @@ def models_page(frame: "pd.DataFrame") -> str:
     Args:
         frame: of `side_by_side`; empty where no model has a headline.
     """
-    cells = [text(MODELS)]
+    cells = [new_markdown_cell(MODELS)]
     if frame.empty:
         cells.append(html('<p class="missing">No model to show.</p>'))
     for about in paper_facts.every() if len(frame) else ():
         of_paper = frame[frame["paper"] == about["id"]]
         if len(of_paper):
-            cells.append(text(f"## {about['notebook'][:2]} · {about['page']['title']}"))
+            cells += [new_markdown_cell(f"## {about['notebook'][:2]} · {about['page']['title']}")]
         for measure, rows in of_paper.groupby("measure", sort=False):
-            cells.append(html(_measure(str(measure), rows)))
+            cells.append(html(f'<div class="models">{_measure(str(measure), rows)}</div>'))
     return page(cells)
 
 
@@ -209,21 +208,27 @@ def _measure(measure: str, rows: "pd.DataFrame") -> str:
     drawn[["value", "ci_low", "ci_high"]] = drawn[["value", "ci_low", "ci_high"]].where(has_value)
     picture = ""
     if has_value.any():
-        figure = draw(drawn.drop(columns="limit"), kind="dots", x="value", row="model")
+        unit = rows["unit"].fillna(measure).iloc[0]
+        figure = draw(drawn.drop(columns="limit"), kind="dots", x="value", row="model", label=unit)
         svg = base64.b64encode(site_play.svg(figure).encode()).decode()
         alt = escape(f"{measure}, by model; the table below holds the same")
         picture = f'<img alt="{alt}" src="data:image/svg+xml;base64,{svg}">'
-    table = show(rows, 4, measure, columns=["name", "run", "source", *VALUES], names=HEADS)
+    known = rows.replace("", None).dropna(axis="columns", how="all")
+    same = [one for one in ASIDE if one in known and rows[one].nunique(dropna=False) == 1]
+    columns = [one for one in ("name", "run", "source", *VALUES) if one in {*known} - {*same}]
+    caption = "; ".join([measure, *(f"{human(one)}: {rows[one].iloc[0]}" for one in same)])
+    table = show(rows, 4, caption, columns=columns, names=HEADS)
     about = f"{rows['kind'].iloc[0]}; {rows['means'].iloc[0]}"
     return f"<h3>{escape(measure)}</h3><p>{escape(about)}</p>{picture}{table._repr_html_()}"
 
 
 def glossary_page(terms: "pd.DataFrame") -> str:
-    """The terms of `names.terms`, English and Japanese, with what computes them."""
-    columns = {"term": "term", "ja": "日本語", "meaning": "meaning", "see": "computed by"}
-    others = terms["also"].str.join("、").map("、{}".format, na_action="ignore").fillna("")
-    frame = terms.assign(ja=terms["ja"] + others)
-    frame = frame.sort_values("term", key=lambda one: one.str.lower())
-    table = show(frame.fillna(""), columns=list(columns), names=columns, caption="Terms")
-    opening = "# Glossary 用語集\n\nOne term, one meaning, in all notebooks."
-    return page([text(opening), html(f'<div class="whole">{table._repr_html_()}</div>')])
+    """The terms of `names.terms`, each an entry of the index by its names, which the search finds
+    first, with what computes it.
+    """
+    lines = ["# Glossary 用語集\n\nOne term, one meaning, everywhere.\n\n```{glossary}\n:sorted:\n"]
+    for row in terms.fillna("").to_dict("records"):
+        see = f" (`{row['see']}`)" if row["see"] else ""
+        names = [row["term"], row["ja"], *row["also"]]
+        lines += [*map(bare, names), f"  {bare(row['meaning'])}{see}", ""]
+    return page([new_markdown_cell("\n".join([*lines, "```"]))])

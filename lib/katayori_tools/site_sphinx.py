@@ -58,12 +58,10 @@ def _body(app: "Sphinx", name: str, template: str, context: dict, doctree: Any) 
     """Makes the body safe, and names the scripts that it needs."""
     body = visible(safe(context.get("body", "")))
     context["body"] = readable(body)
-    known = Path(app.srcdir) / "_static" / "play"
     for paper in PLAYGROUND.findall(body):
-        if not (known / f"{paper}.js").is_file():
-            continue
-        app.add_js_file(f"play/{paper}.js", loading_method="defer")
-        app.add_js_file("playground.js", loading_method="defer")
+        if (Path(app.srcdir) / "_static" / "play" / f"{paper}.js").is_file():
+            app.add_js_file(f"play/{paper}.js", loading_method="defer")
+            app.add_js_file("playground.js", loading_method="defer")
     if name == "search":
         app.add_js_file("texts.js")
         app.add_js_file("excerpts.js")
@@ -91,13 +89,13 @@ def _finish(app: "Sphinx", error: Exception | None) -> None:
     texts = {}
     for path in Path(app.outdir).glob("*.html"):
         page = path.read_text(encoding="utf-8")
-        nameless = '<summary><span class="toctree-toggle"'
-        named = page.replace(
-            nameless, nameless.replace("<summary>", '<summary aria-label="pages">')
-        )
+        toggle = '><span class="toctree-toggle"'
+        named = page.replace(f"<summary{toggle}", f'<summary aria-label="pages"{toggle}')
         path.write_text(with_policy(named), encoding="utf-8", newline="\n")
         for article in ARTICLE.findall(page)[:1]:
-            spaced = article.replace("<", " <")
+            # An entry of the glossary is found by its anchor as a section is.
+            parts = article.replace("<dt", "<section").replace("</dd>", "</section>")
+            spaced = parts.replace("<", " <")
             texts[path.stem] = nh3.clean(spaced, tags={"section"}, attributes={"section": {"id"}})
     script = f"window.texts = {json.dumps(texts, ensure_ascii=False)};\n"
     (Path(app.outdir) / "_static" / "texts.js").write_text(script, encoding="utf-8")

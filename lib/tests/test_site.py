@@ -6,6 +6,7 @@ Sphinx is not part of the environment of other tests; what it needs is added on 
 
 import base64
 import hashlib
+import itertools
 import json
 import re
 import shutil
@@ -275,8 +276,14 @@ def test_papers_without_a_run_say_why(site):
 
 def test_terms_are_those_of_the_file(site):
     terms = yaml.safe_load((paths.data_dir() / "glossary.yaml").read_text("utf-8"))
-    shown = [row.td.get_text() for row in article(site, "glossary.html").select("tbody tr")]
-    assert sorted(shown) == sorted(term["term"] for term in terms)
+    page = article(site, "glossary.html")
+    straight = str.maketrans("’‘“”", "''\"\"")  # Sphinx curls them
+    shown = [dt.get_text().strip("#").translate(straight) for dt in page.select("dl.glossary dt")]
+    names = [[term["term"], term["ja"], *term.get("also", [])] for term in terms]
+    assert sorted(shown) == sorted(itertools.chain(*names))
+    text = page.get_text().translate(straight)
+    assert [one for one in terms if one["meaning"] not in text] == []
+    assert all(one["see"] in text for one in terms if one["see"])
 
 
 def test_links_of_our_texts_lead_to_pages_of_the_run(site):
@@ -602,6 +609,29 @@ def test_search_in_a_real_browser(site, tab):
     ]
     assert lost == [] and seen["nosuchword"] == []
     assert len(made) == 1 and next(iter(made)).startswith("0")
+
+
+@pytest.mark.browser
+def test_the_search_finds_the_entry_of_a_term_first(site, tab):
+    """By each of its names, with its meaning as the excerpt."""
+
+    def search(name):
+        tab.js("document.getElementById('search-results').replaceChildren()")
+        tab.js(f"Search.performSearch({json.dumps(name)}); true")
+        done = "document.querySelector('.search-summary, #search-results p')?.innerText"
+        tab.wait(f"{done}.match(/found|did not match/)")
+        return tab.js("[...document.querySelectorAll('#search-results li a')].map(a => a.href)")
+
+    tab.open(f"{(site.folder / 'search.html').as_uri()}?q=interval")
+    terms = yaml.safe_load((paths.data_dir() / "glossary.yaml").read_text("utf-8"))
+    names = [name for one in terms for name in (one["term"], one["ja"], *one.get("also", []))]
+    found = {name: search(name)[:3] for name in names}
+    lost = {name for name, links in found.items() if "glossary.html#term-" not in "".join(links)}
+    assert len(names) > 150 and lost == set()
+    search("limit of detection")
+    excerpt = "document.querySelector('#search-results .context')?.innerText"
+    assert "four of five studies" in tab.wait(excerpt)
+    assert not tab.errors
 
 
 @pytest.mark.browser

@@ -6,6 +6,7 @@ What stands on the page is compared with results.json, which is read here by a s
 import doctest
 import json
 import math
+import operator
 
 import pandas as pd
 import pytest
@@ -14,6 +15,7 @@ from bs4 import BeautifulSoup
 from katayori.errors import KatayoriError
 from katayori.report import headlines, tables
 from katayori.report.headlines import read_results
+from katayori.report.names import human
 from katayori.report.run import ADDED, FIELDS
 from katayori_tools import (
     cli,
@@ -258,25 +260,39 @@ def page(outputs, frame):
 def test_the_tables_hold_the_values_of_the_results(outputs, page):
     """Every row of results.json that belongs here, digit by digit, and no other."""
     parsed = BeautifulSoup(page.read_text("utf-8"), "html.parser")
-    lines = [
-        [td.get_text() for td in row.find_all("td")] for row in parsed.select("article tbody tr")
-    ]
-    assert sorted(lines) == sorted(_line(run, one) for run, one in wanted(outputs))
+    lines = []
+    for table in parsed.select("article table"):
+        told = dict(one.split(": ") for one in table.caption.get_text().split("; ")[1:])
+        heads = [head.get_text() for head in table.select("thead th")]
+        for row in table.select("tbody tr"):
+            lines.append(told | dict(zip(heads, (td.get_text() for td in row("td")), strict=True)))
+    known = [{k: text for k, text in line.items() if text not in ("", "—")} for line in lines]
+    needed = [_line(run, one) for run, one in wanted(outputs)]
+    in_order = operator.itemgetter("model", "run", "value [95 % interval]")
+    assert sorted(known, key=in_order) == sorted(needed, key=in_order)
+
+
+def test_what_all_models_have_alike_is_no_column(page):
+    parsed = BeautifulSoup(page.read_text("utf-8"), "html.parser")
+    for table in parsed.select("article table"):
+        assert table.caption.get_text().endswith("; prompt: p_one")
+        assert "prompt" not in [head.get_text() for head in table.select("thead th")]
 
 
 def _line(run, one):
-    """A result as the page must write it."""
+    """A result as the page must write it, but for what stands above its table or in no row."""
     model = one["model"]
-    name = f"{model} ({run})" if model == "real-1" else model
     shown = {"position_bound": "answers by position", "few_clusters": "too little data"}
     ends = [one[k] for k in ("value", "ci_low", "ci_high")]
     digits = "+.3f" if one.get("line") == 0 else ".3f"
     value, low, high = (f"{round(end, 3) + 0.0:{digits}}" for end in ends)
-    sizes = [f"{one[k]:.4f}" if one.get(k) else "—" for k in ("control", "limit")]
-    clusters = "—" if one.get("clusters") is None else str(one["clusters"])
-    value = shown.get(one["status"], f"{value} [{low}, {high}]")
-    head = [name, run, one["source"], value, one.get("verdict") or ""]
-    return [*head, *sizes, "1234", "6", clusters, "p_one"]
+    line = {"model": f"{model} ({run})" if model == "real-1" else model, "run": run}
+    line |= {"answers of": one["source"], "prompt": "p_one", "answers": "1234", "unreadable": "6"}
+    line["value [95 % interval]"] = shown.get(one["status"], f"{value} [{low}, {high}]")
+    line["verdict"] = one.get("verdict") or ""
+    line |= {human(k): f"{one[k]:.4f}" if one.get(k) else "—" for k in ("control", "limit")}
+    line["clusters"] = "—" if one.get("clusters") is None else str(one["clusters"])
+    return {name: text for name, text in line.items() if text not in ("", "—")}
 
 
 def test_the_page_names_models_and_has_no_ranking(page):

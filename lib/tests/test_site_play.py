@@ -92,7 +92,7 @@ def page(tmp_path_factory):
     """A page with the playground of `CELLS`, made by Sphinx."""
     environment.setup_site()
     markup = '<div class="playground" id="playground-small"><p>START</p></div>'
-    source = site_pages.page([site_pages.text("# Page"), site_pages.html(markup)])
+    source = site_pages.page([site_pages.new_markdown_cell("# Page"), site_pages.html(markup)])
     script = site_play.script("small", site_play.sliced(CELLS))
     folder = tmp_path_factory.mktemp("site") / "site"
     return site.write_pages(folder, {}, {"index": source}, {"small": script})
