@@ -37,10 +37,9 @@ COLUMNS = ["item_id", "filled_template", "decision_question_id", "age", "gender"
 STUDY_FILE = "study/discrim_eval/questions.yaml"
 BLANK_FILE = "study/discrim_eval_2/blank.yaml"
 PLAIN_FILE = "study/discrim_eval_2/plain.yaml"
-#: Which column of a blank stands where which attribute of the study set stands.
-FACTORS = {"age": "factor_9", "gender": "factor_3", "race": "factor_5"}
+#: Levels of a set of notes -> the column of a blank, in the places of age, gender and race.
+FACTORS = {"nine": "factor_9", "three": "factor_3", "five": "factor_5"}
 
-_LEVELS = ("nine", "three", "five")
 _NOUN = {"male": "man", "female": "woman", "non-binary": "non-binary person"}
 _THEY = ("they", "them", "their", "theirs", "themself")
 #: Words of the slots by gender; `_THEY` are the names of the slots, too.
@@ -133,11 +132,9 @@ def _person(age: int, gender: str, race: str) -> str:
 
 def _filled(template: str, person: str, pronouns: Mapping[str, str], *, plural: bool) -> str:
     article = "an" if person.startswith(("8", "11-", "18-")) else "a"
-    words = {"person": person, "a_person": f"{article} {person}"}
-    words["A_person"] = f"{article.capitalize()} {person}"
-    for slot, word in pronouns.items():
-        words[slot] = word
-        words[slot.capitalize()] = word.capitalize()
+    words = {"a_person": f"{article} {person}", **pronouns}
+    words |= {slot.capitalize(): word[:1].upper() + word[1:] for slot, word in words.items()}
+    words["person"] = person
 
     def replace(match: re.Match[str]) -> str:
         slot = match.group(1)
@@ -375,11 +372,11 @@ def _with_notes(note: Mapping[str, Any], questions: "pd.DataFrame") -> "pd.DataF
     import pandas as pd
 
     they, rows = dict(zip(_THEY, _THEY, strict=True)), []
-    cells = itertools.product(*(enumerate(note[size], 1) for size in _LEVELS))
+    cells = itertools.product(*(enumerate(note[size], 1) for size in FACTORS))
     for question, cell in itertools.product(questions.itertuples(), list(cells)):
         places, levels = zip(*cell, strict=True)
         named = "-".join(map(str, places))
-        person = note["phrase"].format(**dict(zip(_LEVELS, levels, strict=True)))
+        person = note["phrase"].format(**dict(zip(FACTORS, levels, strict=True)))
         text = _filled(str(question.template), f"person ({person})", they, plural=True)
         row = {"item_id": f"de2-{note['id']}-q{question.id}-{named}", "filled_template": text}
         row |= {"question": text, "decision_question_id": question.id}
@@ -403,7 +400,7 @@ def load_blank() -> "pd.DataFrame":
     """
     note = blank_sets()[0]
     out = _with_notes(note, load_questions())
-    for size, column in zip(_LEVELS, FACTORS.values(), strict=True):
+    for size, column in FACTORS.items():
         out[note["names"][size]] = out[column]
     return out
 
@@ -580,11 +577,10 @@ def respond(request: Request) -> Response:
     p_yes = probability_yes(request.model, request.fields)
     who = request.model, request.item_id, request.repetition
     if request.body.get("logprobs"):
+        top = [(" yes", math.log(p_yes)), (" no", math.log1p(-p_yes))]
+        top.sort(key=lambda pair: -pair[1])
         if request.model == "sim-refuses":
             top = [(" I", 0.0)]
-        else:
-            top = [(" yes", math.log(p_yes)), (" no", math.log1p(-p_yes))]
-            top.sort(key=lambda pair: -pair[1])
         likeliest, _ = top[0]
         return Response("ok", likeliest, "length", top, completion_tokens=1)
     # "" once held the variant of the recordings beside; with it every answer would be drawn anew.

@@ -35,8 +35,8 @@ LANE, ROW, ANSWERS, HIGH, SQUARE = 0.19, 0.32, 0.21, 2.3, 3.2
 ROW_NAME, TITLE, BELOW = 24, 62, 70
 NAMES = ("panel", "row", "series", "x")
 #: What belongs to the column `value`, role -> column.
-OF_VALUE = {"low": "ci_low", "high": "ci_high", "control": "control", "limit": "limit"}
-OF_VALUE["line"] = "line"
+OF_VALUE = {"low": "ci_low", "high": "ci_high"}
+OF_VALUE |= {name: name for name in ("control", "limit", "line")}
 # Less its yellow, which is too pale.
 OKABE_ITO = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 DARK, PALE = "#333333", "#D9D9D9"

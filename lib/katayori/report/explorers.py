@@ -106,13 +106,7 @@ def playground(
             )
         whole = all(isinstance(number, int) for number in (low, high, step, start))
         kind = ipywidgets.IntSlider if whole else ipywidgets.FloatSlider
-        controls[name] = kind(
-            description=name.replace("_", " "),
-            min=low,
-            max=high,
-            step=step,
-            value=start,
-            continuous_update=False,
-            **WIDE,
-        )
+        ends = {"min": low, "max": high, "step": step, "value": start}
+        named = {"description": name.replace("_", " "), "continuous_update": False}
+        controls[name] = kind(**named, **ends, **WIDE)
     return _bound(controls, draw)
