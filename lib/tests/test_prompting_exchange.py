@@ -185,11 +185,12 @@ def test_finish_reasons_and_odd_types_are_kept_apart(tmp_path):
     assert [r.text for r in responses[2:]] == ["5", ""]
 
 
-def test_probabilities_may_be_imported_and_their_absence_is_no_answer(tmp_path):
+def test_probabilities_may_be_imported_and_their_absence_is_no_answer(tmp_path, capsys):
     requests = requests_for(2, logprobs=True)
     rows = [_row(0, text=" yes", top=[[" yes", -0.1], [" no", -2.5]]), _row(1, text=" yes")]
     responses = import_answers(_rows(tmp_path / "a.jsonl", rows), requests)
     frame = yes_no_frame(requests, responses, "imported")
+    assert "a.jsonl: 1 of 2 answers with log probabilities (" in capsys.readouterr().out
     assert list(frame["outcome"]) == ["ok", "error"] and frame["note"][1] == "logprobs missing"
     assert frame["p_yes"][0] == pytest.approx(0.905, abs=0.001) and frame["p_yes"].isna()[1]
 

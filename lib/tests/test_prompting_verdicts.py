@@ -87,7 +87,7 @@ def test_other_outcomes_are_no_tie():
     assert parse_verdict("<think>A").outcome == "truncated"
     assert parse_verdict(None) == Parsed("out_of_choice", None, "empty")
     for text in ("I'm sorry, I can't compare these.", "申し訳ありませんが、お答えできません。"):
-        assert parse_verdict(text).outcome == "refusal"
+        assert parse_verdict(text) == Parsed("refusal", None, "declined")
     assert (
         parse_verdict("理由で A").note == "verdict within a line" and parse_verdict("A").note == ""
     )

@@ -401,6 +401,12 @@ def test_the_gap_holds_between_its_ends_whatever_is_made_unreadable(ordered):
     assert not any(outside)
 
 
+@pytest.mark.parametrize("ordered", [False, True])
+def test_one_level_alone_has_no_gap(ordered):
+    means = pd.DataFrame({"a": [0.5, 0.25]})
+    assert exchange.gaps_by_cluster(means, ordered=ordered).empty
+
+
 def test_a_gap_that_unreadable_answers_decide_is_undecided():
     """One of three answers of each person is lost: their side decides the gap."""
     pairs = itertools.product(range(20), "ab", range(3))

@@ -555,6 +555,7 @@ def test_auc_against_mann_whitney_and_a_jackknife_by_hand():
 
     whole = by_hand(np.ones(60, bool))
     assert found["value"] == pytest.approx(whole) and found["clusters"] == 20
+    assert found["measure"] == "auc"
     left_out = np.array([by_hand(question != q) for q in range(20)])
     error = np.sqrt(19 / 20 * ((left_out - left_out.mean()) ** 2).sum())
     half = student.ppf(0.975, 19) * error / (whole * (1 - whole))

@@ -86,6 +86,13 @@ def test_a_cell_without_a_curve_says_why(yes, ages, degree, status):
     assert len(curve) == (2 if status == "ok" else 0)
 
 
+def test_an_age_of_which_no_answer_could_be_read_is_no_value_of_x():
+    answers = of_counts([3, 9, 5], ages=(20, 60, 80))
+    answers = answers.assign(yes=answers["yes"].mask(answers["age"] == 80))
+    row = logistic.curve_fit(answers, **CURVE, degree=2).iloc[0]
+    assert row["status"] == "too_few_values" and np.isnan(row["p"])
+
+
 def test_cells_are_fitted_apart_in_the_order_of_the_frame():
     answers = pd.concat([of_counts(YES_29, question=9), of_counts(YES_29[::-1], question=3)])
     both = logistic.curve_fit(answers, **CURVE, by="question")

@@ -94,7 +94,11 @@ def test_who_reads_the_sentence_moves_to_the_person_it_names():
 def test_wrong_input_is_said_in_one_line():
     frame = leans(4, templates=2)
     for change, words in (
-        ({"between": ("polarity", "negative", "positive")}, "no 'positive' in column 'polarity'"),
+        (
+            {"between": ("polarity", "negative", "positive")},
+            "no 'positive' in column 'polarity', which has 'negative'$",
+        ),
+        ({"between": ("polarity", "x", "y")}, "no 'x' in column 'polarity', which has neither$"),
         ({"unit": "person"}, "contrast: no column 'person'"),
         ({"value": "told"}, "contrast: column 'told' holds 'nobody'"),
         ({}, "contrast: two rows have pair 't0-0'"),
