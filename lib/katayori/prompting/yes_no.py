@@ -22,7 +22,7 @@ _OTHER = re.compile(r"([\W_]{0,20}(?:(?:or|and)[\W_]{1,20})?)(yes|no)(?![^\W_])[
 
 
 def parse_yes_no(text: str | None, finish_reason: str = "stop") -> Parsed:
-    """The answer on a line that starts with "Answer:" (DE-13).
+    """The answer on a line that starts with "Answer:".
 
     Thinking blocks go first; Unicode is folded (NFKC), so full-width letters count; markdown,
     quotes and a period around the word are tolerated, and so is the label said up to three times
