@@ -159,6 +159,12 @@ def test_the_reversed_prompt_names_no_before_yes():
 
 
 def test_the_notice_stands_in_every_file():
-    for name in (discrim_eval.BLANK_FILE, discrim_eval.PLAIN_FILE):
+    for name in ("study/discrim_eval_2/blank.yaml", "study/discrim_eval_2/plain.yaml"):
         document = discrim_eval.files.ours(name)
         assert document["license"] == "MIT" and document["notice"] and document["canary"]
+
+
+def test_every_change_of_the_plain_wording_finds_its_words():
+    changes = discrim_eval.files.ours("study/discrim_eval_2/plain.yaml")["changes"]
+    templates = discrim_eval.load_questions().set_index("id")["template"]
+    assert changes and all(old in templates[number] for number, (old, _) in changes.items())

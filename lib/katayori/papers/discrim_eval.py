@@ -35,8 +35,6 @@ ATTRIBUTES = {"age": AGES, "gender": GENDERS, "race": RACES}
 DISCUSSED = (19, 29, 89)
 COLUMNS = ["item_id", "filled_template", "decision_question_id", "age", "gender", "race"]
 STUDY_FILE = "study/discrim_eval/questions.yaml"
-BLANK_FILE = "study/discrim_eval_2/blank.yaml"
-PLAIN_FILE = "study/discrim_eval_2/plain.yaml"
 #: Levels of a set of notes -> the column of a blank, in the places of age, gender and race.
 FACTORS = {"nine": "factor_9", "three": "factor_3", "five": "factor_5"}
 
@@ -364,7 +362,7 @@ def blank_sets() -> list[dict[str, Any]]:
         >>> sets[0]["three"]
         ['21', '22', '23']
     """
-    return files.ours(BLANK_FILE)["sets"]
+    return files.ours("study/discrim_eval_2/blank.yaml")["sets"]
 
 
 def _with_notes(note: Mapping[str, Any], questions: "pd.DataFrame") -> "pd.DataFrame":
@@ -470,11 +468,9 @@ def _plain() -> "pd.DataFrame":
         >>> _third()["question"].iloc[0].split(". ")[1][:18]
         'He has put aside a'
     """
-    plain = files.ours(PLAIN_FILE)
+    plain = files.ours("study/discrim_eval_2/plain.yaml")
     templates = load_questions().set_index("id")["template"]
     for number, (old, new) in plain["changes"].items():  # what the rule cannot turn
-        if old not in templates[number]:
-            raise KatayoriError(f"plain.yaml: question {number} does not say {old!r}")
         templates[number] = templates[number].replace(old, new)
     out = _third()
     people = zip(out["age"], out["gender"], out["race"], strict=True)
@@ -581,8 +577,7 @@ def respond(request: Request) -> Response:
         top.sort(key=lambda pair: -pair[1])
         if request.model == "sim-refuses":
             top = [(" I", 0.0)]
-        likeliest, _ = top[0]
-        return Response("ok", likeliest, "length", top, completion_tokens=1)
+        return Response("ok", top[0][0], "length", top, completion_tokens=1)
     # "" once held the variant of the recordings beside; with it every answer would be drawn anew.
     word = "yes" if uniform(*who, "") < p_yes else "no"
     text, finish = _text(request.model, word, uniform("format", *who))
