@@ -295,7 +295,6 @@ def get(
     """
     import pandas as pd
 
-    names = list(models)
     expect(source, SOURCES, "answer source")
     room = get_paper(prompt.paper)
     how = {"parse": room.parse, "options": room.options, **room.reading(prompt)}
@@ -303,7 +302,7 @@ def get(
     rows = cast("list[dict[str, Any]]", items.to_dict("records"))  # all columns have names
     once = {name: value for name, value in options.items() if name != "repetitions"}
     made = []
-    for name in names:
+    for name in models:
         variant = options.get("variant", "")
         model, endpoint, its = _who_answers(name, source, prompt, variant, answers_file)
         respond = _respondent(its, answers_file)

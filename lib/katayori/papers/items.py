@@ -136,18 +136,14 @@ def read_items(
     expect(dataset, ("study", "official"), f"data set of {paper}")
     given = own.of(paper)
     everything, name, notes = room.read(dataset, given)
-    items = everything
-    if only:
-        items = _only(paper, items, only, name)
+    items = _only(paper, everything, only, name) if only else everything
     items = room.worth_asking(items, dataset, given)
     if answers_file and limit is None:
         items, note = _answered(paper, items, answers_file)
     else:
         items, note = take(paper, items, limit)
-    if note:
-        notes = [*notes, note]
-    kind = request_dataset(paper, dataset, own)
-    return Read(paper, everything, items, name, kind, tuple(notes), given)
+    told = tuple(filter(None, [*notes, note]))
+    return Read(paper, everything, items, name, request_dataset(paper, dataset, own), told, given)
 
 
 def take(paper: str, items: "pd.DataFrame", limit: int | None) -> tuple["pd.DataFrame", str]:
