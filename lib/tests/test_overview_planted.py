@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from katayori import paths
+from katayori import paths, run_folders
 from katayori.study import Study
 
 BOOK = paths.root() / "notebooks" / "00_overview.ipynb"
@@ -137,7 +137,8 @@ class Opened:
 
 def compared(monkeypatch, seed, planted=0.0, second=False) -> pd.DataFrame:
     """The table of differences between two models, by measure."""
-    monkeypatch.setattr(Study, "of_run", lambda folder: Opened(folder.name, seed, planted, second))
+    how = (seed, planted, second)
+    monkeypatch.setattr(run_folders, "study_of", lambda folder: Opened(folder.name, *how))
     found = pd.DataFrame({"model": ["plain", "other"], "source": "live"})
     cells = ("def of_gender", "def agrees", "opened = {", 'run.keep("paired"')
     return after(*cells, found=found, folder=BOOK.parent)["run"].kept["paired"].set_index("of")
