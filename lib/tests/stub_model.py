@@ -13,7 +13,8 @@ An answer depends on the item and the prompt alone (a hash of their ids). The ra
     inter_jbbq     right in `RIGHT` of the items
 
 Other models for `Stub(says=...)`: `first_option`, `yes_by_gender`, `fair` (who a person is decides
-nothing), `partly_unreadable` (the fair one, unreadable in `LOST` of the items) and `prose`.
+nothing), `partly_unreadable` (the fair one, unreadable in `LOST` of the items), `at_random` and
+`prose`.
 """
 
 import hashlib
@@ -144,6 +145,12 @@ def partly_unreadable(request: Request) -> str:
     """The fair model, of which `LOST` of the answers are prose, whatever the position."""
     lost = chance("lost", request.prompt_id, request.item_id) < LOST
     return PROSE if lost and request.prompt_id not in NOT_PLANTED else fair(request)
+
+
+def at_random(request: Request) -> str:
+    """Any option with equal chance, whatever is asked: noise, and nothing else."""
+    answers = PLANTED[request.paper][1]
+    return _answered(request, lambda _, drawn: answers[int(drawn * len(answers))])
 
 
 def prose(request: Request) -> str:

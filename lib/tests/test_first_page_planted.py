@@ -32,6 +32,7 @@ MODELS = {
     "stereotypes": stub_model.planted,
     "locked": stub_model.first_option,
     "fair": stub_model.fair,
+    "at random": stub_model.at_random,
     "30 % unreadable": stub_model.partly_unreadable,
     "prose": stub_model.prose,
 }
@@ -329,7 +330,7 @@ COUNTS = {
     },
     "discrim_eval": {
         "race_coefficients": r"in (\d+) of \d+ models",
-        "gaps": r"^(\d+) of \d+ gaps",
+        "figure_5_enlistment": r"is shown in (\d+) of \d+ models",
     },
 }
 TITLES = [
@@ -373,3 +374,22 @@ def test_titles_say_where_position_decides_or_answers_are_lost(run):
     by_letter = run("locked", "persona_jbbq").titles
     assert by_letter["letters"].startswith("One number makes 100 % of the answers")
     assert "persons_named" not in by_letter and "scores" not in by_letter  # no value at all
+
+
+@pytest.mark.slow_all
+def test_titles_of_04_tell_content_noise_and_position_apart(run):
+    """A model that keeps to its reason, one that answers at random, one that follows a position."""
+    said = {name: run(name, "jubaku_v2").titles for name in ("fair", "at random", "locked")}
+    apart = {name: one["accuracy_by_order"].rpartition(": ")[2] for name, one in said.items()}
+    assert apart == {
+        "fair": "0 of 1 models",
+        "at random": "0 of 1 models",
+        "locked": "1 of 1 models",
+    }
+    shares = {name: re.findall(r"(\d+) %", one["variation"]) for name, one in said.items()}
+    assert shares["fair"][0] == "0" and shares["locked"] == ["100", "0"]
+    assert shares["at random"] == ["100", "100"]  # the order no more than the instruction
+    turned = {name: re.findall(r"(\d+) of (\d+)", one["variants"]) for name, one in said.items()}
+    assert turned["fair"] == [("0", "84")] and turned["locked"] == [("84", "84")]
+    assert 28 < int(turned["at random"][0][0]) < 56
+    assert all(one["variants"].endswith("at random, in half") for one in said.values())
