@@ -62,7 +62,7 @@ def after(*texts: str, **names):
 @cache
 def frames(paper: str) -> dict[str, pd.DataFrame]:
     model, prompts = ASKED[paper]
-    study = Study.open(paper, models=[model], limit=FEW)
+    study = Study(paper, models=[model], limit=FEW)
     return {prompt: study.answers(prompt) for prompt in prompts}
 
 
