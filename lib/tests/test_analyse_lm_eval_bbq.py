@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 from test_analyse import analysed, folder, one, page, refused  # noqa: F401 (a fixture)
 
-from katayori_tools.harnesses import environment
+from katayori_tools import harness
 
 LOG = Path(__file__).parent / "fixtures" / "harness_logs" / "lm_eval_bbq.jsonl"
 COPIES = 4  # of each of the four scenes, as clusters of their own
@@ -214,7 +214,7 @@ def test_what_the_harness_aggregates_of_a_made_log_is_among_the_rows(folder, har
     log = folder / "samples_bbq_generate.jsonl"
     done = subprocess.run(
         [harnesses / "python", "-c", DOCUMENTS, given, log],
-        env={**environment.OFFLINE, "PATH": os.environ["PATH"], "HOME": str(folder)},
+        env={**harness.OFFLINE, "PATH": os.environ["PATH"], "HOME": str(folder)},
         capture_output=True,
         text=True,
         check=False,

@@ -7,7 +7,6 @@ by the name of its module:
 - `simulate`: the long simulations of its scores, by name: `CURVES` (of power), `TABLES` (of
   its own), each where it has any;
 - `analyse`: `KINDS`, the kinds of somebody else's logs that it can analyse, by name;
-- `harness`: `BENCHMARKS`, what it asks and scores as a task of other harnesses, by paper;
 - `precision`: `MEASURED`, the score whose uncertainty `make estimate` looks into, by paper;
 - `coverage`: `KINDS`, intervals whose coverage is simulated;
 - `more`: `load_more(dataset, size)`, the items of one of the paper's `more`, at least `size` of

@@ -1,0 +1,179 @@
+"""Our tasks inside the harnesses, whose generated files call `task_of` and `LmEvalTask`.
+
+Nothing of a harness is imported before it is used, so that one of them is enough. As a program it
+runs the tasks of some papers in a folder in both, with a model that needs no server, and prints
+harness, paper, name and value of every score.
+"""
+
+import json
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from katayori.prompting.models import Server
+from katayori.prompting.requests import Request, Response
+from katayori_tools.harness_scores import BENCHMARKS, planted, read, samples, scores_of, split
+
+Row = dict[str, Any]
+
+#: Settings that ask for probabilities.
+OF_PROBABILITIES = ("logprobs", "top_logprobs")
+
+
+def task_of(file: str, paper: str, *, logprobs: bool = True) -> Any:
+    """A paper as a task of inspect_ai.
+
+    Args:
+        file: the generated one. paper: its id. logprobs: whether to ask for probabilities where
+            our own request does; some servers refuse that.
+    """
+    from inspect_ai import Task, dataset, model, scorer, solver
+
+    rows = samples(Path(file).resolve().parents[1], paper)
+    turns = {"system": model.ChatMessageSystem, "user": model.ChatMessageUser}
+
+    @solver.solver(name="asked")
+    def asked() -> Any:
+        async def solve(state: Any, generate: Any) -> Any:
+            known = model.GenerateConfig.model_fields.keys()
+            known -= set(() if logprobs else OF_PROBABILITIES)
+            given = state.metadata["settings"]
+            return await generate(state, **{name: given[name] for name in given.keys() & known})
+
+        return solve
+
+    @scorer.scorer(metrics=[], name="answer")
+    def answer() -> Any:
+        async def score(state: Any, target: Any) -> Any:
+            outcome, found = read(paper, _said(state.output.model_dump()["choices"], paper))
+            about = {"outcome": outcome}
+            return scorer.Score(value=found or outcome, answer=found, metadata=about)
+
+        return score
+
+    @scorer.metric(name="scores")
+    def scores() -> Any:
+        def compute(scored: list[Any]) -> dict[str, float]:
+            # The first answer of a sample that was asked several times.
+            answers = {
+                one.sample_metadata["row"]: (one.score.metadata["outcome"], one.score.answer)
+                for one in reversed(scored)
+            }
+            return scores_of(paper, rows, answers)
+
+        return compute
+
+    listed = [
+        dataset.Sample(
+            input=[turns[turn["role"]](content=turn["content"]) for turn in row["messages"]],
+            target=row["target"],
+            # Logs name files by it, and an item's id may be any text.
+            id=f"{row['prompt_id']}-{row['row']}",
+            metadata=row["columns"] | {name: row[name] for name in row if name != "messages"},
+        )
+        for row in rows
+    ]
+    return Task(
+        name=paper,
+        dataset=dataset.MemoryDataset(listed, name=paper),
+        solver=asked(),
+        scorer=answer(),
+        metrics=[scores()],
+    )
+
+
+def _said(choices: list[Row], paper: str) -> Response:
+    """The answer as `make convert` reads it from the log."""
+    from katayori_tools.importers import response_of_inspect
+
+    asked = Request(paper, "", "", "", "", "", "", "", "", {}, server=Server(label="a harness"))
+    if not choices:
+        return Response("error", error="has no output")
+    try:
+        return response_of_inspect(choices[0], asked)
+    except ValueError as error:
+        return Response("error", error=str(error))
+
+
+class LmEvalTask:
+    """The functions of lm-evaluation-harness that the YAML of a paper names."""
+
+    def __init__(self, file: str, paper: str) -> None:
+        self.paper, self.rows = paper, samples(Path(file).resolve().parents[1], paper)
+        # All scores are of the same samples and are computed once.
+        self._scores = lru_cache(maxsize=4)(self._computed)
+
+    def _computed(self, kept: tuple[tuple[int, str, str | None], ...]) -> dict[str, float]:
+        return scores_of(self.paper, self.rows, {row: (out, found) for row, out, found in kept})
+
+    def dataset(self, **_: Any) -> dict[str, Any]:
+        """The samples as the only split, from the file alone."""
+        from datasets import Dataset
+
+        return {"test": Dataset.from_list([document(row) for row in self.rows])}
+
+    def process_results(self, doc: Mapping[str, Any], results: Sequence[str]) -> dict[str, Any]:
+        """Row, outcome and answer of one sample, once for each score.
+
+        The harness does not say whether a text was cut off, so every text counts as whole.
+        """
+        kept = (doc["row"], *read(self.paper, Response("ok", results[0] or "", "stop")))
+        return dict.fromkeys(BENCHMARKS[self.paper].names(), kept)
+
+    def aggregation(self, name: str) -> Callable[[Sequence[Sequence[Any]]], float]:
+        """What makes the score of that name of all samples."""
+        return lambda kept: self._scores(tuple(map(tuple, kept)))[name]
+
+
+def document(row: Row) -> Row:
+    """A row as lm-evaluation-harness holds it: flat, the system's text apart from the user's."""
+    system, user = split(row["messages"])
+    told = {name: row[name] for name in ("row", "item_id", "prompt_id", "target")}
+    return told | {"system": system, "prompt": user}
+
+
+def main() -> None:
+    import inspect_ai
+    from inspect_ai.model import ModelOutput, ModelUsage, get_model
+    from lm_eval import simple_evaluate
+    from lm_eval.api.model import LM
+    from lm_eval.tasks import TaskManager
+
+    folder, papers = Path(sys.argv[1]), sys.argv[2:]
+    texts = [("".join(split(row["messages"])), p) for p in papers for row in samples(folder, p)]
+    known = {text: planted(paper, text) for text, paper in texts}
+
+    class Planted(LM):
+        def generate_until(self, requests: list[Any], **_: Any) -> list[str]:
+            return [known[request.args[0]] for request in requests]
+
+        loglikelihood = loglikelihood_rolling = generate_until
+
+    def reply(messages: list[Any], *_: Any) -> Any:
+        said = ModelOutput.from_content("my-model", known["".join(one.text for one in messages)])
+        said.usage = ModelUsage()  # else tokens are counted by a file from the network
+        return said
+
+    model = get_model("mockllm/my-model", custom_outputs=reply)
+    # A path from the root would be taken for a pattern.
+    tasks = [f"inspect/{paper}.py" for paper in papers]
+    found = []
+    for log in inspect_ai.eval(tasks, model, log_dir=str(folder / "logs"), display="none"):
+        if log.error:
+            raise SystemExit(log.error.message)
+        for name, one in log.results.scores[0].metrics.items():
+            found.append(("inspect_ai", log.eval.task, name, one.value))
+    manager = TaskManager(include_path=str(folder / "lm_eval"))
+    names = [f"katayori_{paper}" for paper in papers]
+    results = simple_evaluate(Planted(), tasks=names, task_manager=manager, bootstrap_iters=0)
+    for paper in papers:
+        own = results["results"][f"katayori_{paper}"]
+        for name in BENCHMARKS[paper].names():
+            found.append(("lm_eval", paper, name, float(own[f"{name},none"])))
+    print(json.dumps(found))
+
+
+if __name__ == "__main__":
+    main()
