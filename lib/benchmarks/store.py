@@ -1,5 +1,4 @@
-"""A million answers through the store: written, resumed, read as a frame; memory flat, no step
-quadratic.
+"""A million answers through the store: written, resumed, read; memory flat, no step quadratic.
 
     python lib/benchmarks/store.py [--n 1000000]
 
@@ -31,8 +30,6 @@ STEPS = {
     "write": ("one transaction an answer", "below 1 GiB"),
     "resume": ("collect: everything is stored, asks nothing", "below 1 GiB"),
     "get": ("every request with its response", "below 1 GiB"),
-    "frame": ("provenance of every answer as a frame", "below 15 s and 1 GiB"),
-    "texts": ("ids, outcomes and texts as a frame", "below 15 s and 1 GiB"),
 }
 
 
@@ -66,14 +63,8 @@ def step(name: str, n: int, path: str) -> int:
             )
             summary = asyncio.run(collect(made(n), model, endpoint, store, progress=False))
             return summary.stored if not summary.asked else 0
-        if name == "get":
-            return sum(
-                answer is not None and answer.outcome == "ok" for _, answer in store.get(made(n))
-            )
-        from katayori_tools.answers import PROVENANCE, stored_answers
-
-        return len(
-            stored_answers(store, PROVENANCE if name == "frame" else ["item_id", "outcome", "text"])
+        return sum(
+            answer is not None and answer.outcome == "ok" for _, answer in store.get(made(n))
         )
 
 
@@ -93,8 +84,6 @@ def main() -> None:
     args = parser.parse_args()
     if args.role:
         name, path = args.role
-        if name in ("frame", "texts"):
-            import pandas  # noqa: F401 (imports are not timed)
         started = time.perf_counter()
         done = step(name, args.n, path)
         unit = 2**20 if sys.platform == "darwin" else 1024

@@ -2,8 +2,10 @@
 engine where needed.
 """
 
+import re
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from itertools import zip_longest
@@ -13,14 +15,14 @@ from katayori import paths, profiles
 from katayori.errors import KatayoriError, UnavailableError, expect
 from katayori.papers import answers, get_paper, items as source, paper_ids
 from katayori.papers.items import OwnItems
-from katayori.prompting import frames, prompts, recordings
+from katayori.prompting import prompts, recordings
 from katayori.prompting.models import Endpoint, Model, get_model, registry
 from katayori.prompting.prompts import Prompt
 from katayori.prompting.requests import Request, Response, build
 from katayori.prompting.store import store_path
+from katayori.provenance import without_folder
 from katayori_tools import inputs, servers
-from katayori_tools.answer_store import Store
-from katayori_tools.answers import causes
+from katayori_tools.answer_store import Store, printable
 from katayori_tools.choices import (
     DEMONSTRATION,
     LIGHT_ENGINE,
@@ -369,9 +371,7 @@ def _read_first(
 
 
 def live(chosen: Asking, sending: Sending = USUAL_SENDING, running: Running = USUAL_RUNNING) -> int:
-    """Ask a sample of a profile's items now, compare with the recording where there is one, then
-    run the notebooks.
-    """
+    """Ask a sample of a profile's items now, then run the notebooks."""
     from katayori_tools.reproduce import folder_of, reproduce
 
     inputs.writable(paths.outputs_dir(), "KATAYORI_OUTPUTS")
@@ -404,10 +404,8 @@ def live(chosen: Asking, sending: Sending = USUAL_SENDING, running: Running = US
 
 
 def _ask(chosen: Asking, step: Step, sending: Sending) -> None:
-    """Ask the requests of one step; say what went wrong, and how far the answers agree with the
-    recording.
-    """
-    paper, name, model, endpoint, requests = step
+    """Ask the requests of one step, and say what went wrong."""
+    _, name, model, endpoint, requests = step
     with Store(store_path()) as store:
         pending = store.pending(requests)
         with served(model, endpoint, chosen.server.base_url, pending) as url:
@@ -424,8 +422,6 @@ def _ask(chosen: Asking, step: Step, sending: Sending) -> None:
             print(f"  {n} x {cause}")
         _say(summary, name)
         _say_logprobs(store, requests)
-        if not chosen.prompts:
-            _agreement(paper, store, requests, model)
 
 
 def _say_before(chosen: Asking, step: Step) -> None:
@@ -450,6 +446,26 @@ def _say_before(chosen: Asking, step: Step) -> None:
         print(f"{paper} {name}: not asked: {', '.join(left_out['likelihood'])}; {cause}")
 
 
+def causes(store: Store, requests: Iterable[Request], model: Model) -> dict[str, int]:
+    """What went wrong or looks odd in the stored answers to these requests, and how often, the most
+    frequent first.
+
+    Errors by the first words of their cause, and answers of another model than was asked: `gpt-4o`
+    may answer as `gpt-4o-2024-11-20`, a server with the path of its file or without a name, but not
+    as `gpt-4o-mini`.
+    """
+    asked = re.escape(model.vendor_id.rpartition("/")[2])
+    same = re.compile(rf"((.*/)?{asked}([-@:.](v?\d[\d.-]*|latest|gguf))?)?", re.IGNORECASE)
+    counts: Counter[str] = Counter()
+    for _, answer in store.get(requests):
+        if answer and answer.error:
+            counts[printable(answer.error.partition(":")[0])] += 1
+        elif answer and not same.fullmatch(answer.model_answered):
+            answered = printable(without_folder(answer.model_answered))
+            counts[f"asked {model.vendor_id}, answered by {answered}"] += 1
+    return dict(counts.most_common())
+
+
 def _say(summary: Summary, name: str) -> None:
     cost = "price unknown" if summary.cost is None else f"${summary.cost:.4f}"
     done = f"{name}: {summary.asked} asked, {summary.stored} already stored"
@@ -470,51 +486,6 @@ def _say_logprobs(store: Store, requests: list[Request]) -> None:
     if without:
         counted = f"{without} of {len(valid)} answers came without log probabilities"
         print(f"  {counted}; what is computed from these leaves them out, texts count as they are")
-
-
-def _agreement(paper: str, store: Store, requests: list[Request], model: Model) -> None:
-    """Print how far live answers agree with the recording of the same model."""
-    answered = [(q, a) for q, a in store.get(requests) if a]
-    room = get_paper(paper)
-    for prompt_id in dict.fromkeys(r.prompt_id for r in requests if not r.likelihood):
-        rows: dict[str, dict[str, Any]] = {}  # of the recording, by item
-        variant = room.variant_of("study", prompt_id)
-        if recordings.entry(paper, model.id, prompt_id, variant) is None:
-            # A model that was not asked anew.
-            variant = recordings.layers(room.variant_of("study", ""))[0]
-        if recordings.entry(paper, model.id, prompt_id, variant):
-            recorded = recordings.read(paper, model.id, prompt_id, variant)
-            rows = {row["item_id"]: row for row in recorded}
-        pairs = [(q, a) for q, a in answered if q.prompt_id == prompt_id and q.item_id in rows]
-        if not pairs:
-            print(f"  {prompt_id}: no recording of {model.id} to compare with on these items")
-            continue
-        asked = [request for request, _ in pairs]
-        now = _frame(paper, asked, [answer for _, answer in pairs], "live")
-        stored = [recordings.to_response(rows[request.item_id]) for request in asked]
-        before = _frame(paper, asked, stored, "recorded")
-        print(f"  {prompt_id}: {_how_alike(now, before, room.options)}")
-
-
-def _frame(
-    paper: str, requests: list[Request], responses: list[Response], source: str
-) -> "pd.DataFrame":
-    """Answers as the paper's notebook reads them."""
-    room = get_paper(paper)
-    return frames.answers_frame(requests, responses, source, parse=room.parse, options=room.options)
-
-
-def _how_alike(now: "pd.DataFrame", before: "pd.DataFrame", options: tuple[str, ...]) -> str:
-    """In how many items two runs gave the same answer, and how far apart P(first option) is."""
-    both = (now["outcome"] == "ok") & (before["outcome"] == "ok")
-    same = (now["answer"] == before["answer"])[both].sum()
-    alike = f"same answer as recorded in {same} of {both.sum()}"
-    columns = [f"p_{option}" for option in options]
-    if columns[0] not in now or now[columns[0]].isna().all():
-        return f"{alike} (sampled answers: two draws differ by chance)"
-    shares = [(f[columns[0]] / f[columns].sum(axis=1))[both] for f in (now, before)]
-    distance = (shares[0] - shares[1]).abs().mean()
-    return f"{alike}; mean |difference of P({options[0]})| {distance:.3f}"
 
 
 def template(chosen: Asking, file: str) -> int:

@@ -404,7 +404,7 @@ def _add_reading(commands: Commands) -> None:
     one = new_command(
         commands,
         "answers",
-        calling("answers"),
+        calling("answer_store"),
         "what the store holds: endpoints, models, versions, tokens, dates",
     )
     add_papers(one)

@@ -1,9 +1,8 @@
 """Whether asking again changes an answer: the same requests several times, and the flip rate."""
 
-from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from katayori.errors import KatayoriError
 from katayori.papers import get_paper
@@ -18,8 +17,6 @@ from katayori_tools.collect import collect_sync
 
 if TYPE_CHECKING:
     import pandas as pd
-
-ByItem = dict[str, list[tuple[Request, Response]]]  # what was asked of an item, in order
 
 
 def repeat(chosen: Asking, sending: Sending = USUAL_SENDING, *, repetitions: int = 1) -> None:
@@ -66,66 +63,27 @@ def flip_rates(answered: Iterable[tuple[Request, Response | None]]) -> "pd.DataF
     """Of requests asked several times, the share whose answer was not always the same; one row a
     prompt.
 
-    Returns prompt_id, n (requests with two valid answers or more), n_invalid (the others), flipped,
-    flip_rate with its Wilson interval `ci_low` and `ci_high` (NaN where n = 0), texts_differ
-    (requests, valid or not, whose raw texts were not all the same), p_shift (greatest difference of
-    the probability of the token that was likeliest at first; NaN without log probabilities) and
-    fingerprints (how many system fingerprints were seen).
-
-    The answer is what the paper's parser reads; where one token was asked for, the likeliest token.
+    Returns prompt_id, n (requests with two valid answers or more), n_invalid (the others), flipped
+    and flip_rate with its Wilson interval `ci_low` and `ci_high` (NaN where n = 0). The answer is
+    what the paper's parser reads; where one token was asked for, the likeliest token.
     """
     import pandas as pd
-
-    by_prompt: dict[str, ByItem] = defaultdict(lambda: defaultdict(list))
-    for request, answer in answered:
-        if answer and answer.outcome != "error":
-            by_prompt[request.prompt_id][request.item_id].append((request, answer))
-    return pd.DataFrame([_flips(prompt_id, items) for prompt_id, items in by_prompt.items()])
-
-
-def _flips(prompt_id: str, by_item: ByItem) -> dict[str, Any]:
-    """The row of one prompt (see `flip_rates`)."""
-    import numpy as np
     from statsmodels.stats.proportion import proportion_confint
 
-    n = flipped = texts_differ = 0
-    shifts: list[float] = []
-    fingerprints: set[str] = set()
-    for pairs in by_item.values():
-        read = [_read(request, answer) for request, answer in pairs]
-        valid = [value for value in read if value is not None]
-        if len(valid) > 1:
-            n += 1
-            flipped += len(set(valid)) > 1
-        answers = [answer for _, answer in pairs]
-        texts_differ += len({answer.text for answer in answers}) > 1
-        shifts += _shifts([dict(answer.top) for answer in answers if answer.top])
-        fingerprints.update(answer.fingerprint for answer in answers)
-    low, high = proportion_confint(flipped, n, method="wilson") if n else (np.nan, np.nan)
-    return {
-        "prompt_id": prompt_id,
-        "n": n,
-        "n_invalid": len(by_item) - n,
-        "flipped": flipped,
-        "flip_rate": flipped / n if n else np.nan,
-        "ci_low": low,
-        "ci_high": high,
-        "texts_differ": texts_differ,
-        "p_shift": max(shifts, default=np.nan),
-        "fingerprints": len(fingerprints),
-    }
-
-
-def _shifts(tops: list[dict[str, float]]) -> list[float]:
-    """By how much the probability of the first answer's likeliest token differs in later ones."""
-    import numpy as np
-
-    if not tops:
-        return []
-    first, *later = tops
-    likeliest = max(first, key=lambda token: first[token])
-    before = np.exp(first[likeliest])
-    return [float(abs(np.exp(top.get(likeliest, -np.inf)) - before)) for top in later]
+    rows = [
+        (request.prompt_id, request.item_id, _read(request, answer))
+        for request, answer in answered
+        if answer and answer.outcome != "error"
+    ]
+    frame = pd.DataFrame(rows, columns=["prompt_id", "item_id", "said"])
+    by_item = frame.groupby(["prompt_id", "item_id"], sort=False)["said"].agg(["count", "nunique"])
+    by_item["n"] = by_item["count"] > 1
+    by_item["n_invalid"] = ~by_item["n"]
+    by_item["flipped"] = by_item["nunique"] > 1
+    counts = by_item.groupby(level=0, sort=False)[["n", "n_invalid", "flipped"]].sum()
+    n = counts["n"].where(counts["n"] > 0)
+    low, high = proportion_confint(counts["flipped"], n, method="wilson")
+    return counts.assign(flip_rate=counts["flipped"] / n, ci_low=low, ci_high=high).reset_index()
 
 
 def _read(request: Request, answer: Response) -> str | None:

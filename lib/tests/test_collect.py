@@ -36,7 +36,7 @@ from katayori.errors import KatayoriError
 from katayori.prompting.models import Endpoint, Model
 from katayori_tools import collect as collecting
 from katayori_tools.answer_store import Store
-from katayori_tools.answers import causes
+from katayori_tools.asking import causes
 from katayori_tools.collect import PacedSender, RateLimit, ask_one, collect, collect_sync, limits_of
 from katayori_tools.planning import estimate, probe_logprobs
 from katayori_tools.send import Sender, read_completion

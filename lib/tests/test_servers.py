@@ -22,7 +22,7 @@ from katayori.prompting.models import Server, at_server, get_model, normalised, 
 from katayori.prompting.prompts import load_prompts
 from katayori.prompting.requests import Response, build, by_rule
 from katayori.prompting.store import StoredAnswers, store_path
-from katayori_tools import answers as answer_list, asking, batch, cli, servers
+from katayori_tools import asking, batch, cli, servers
 from katayori_tools.answer_store import Store
 from katayori_tools.repeat import repeat
 
@@ -168,10 +168,8 @@ def test_a_store_of_schema_1_is_copied_and_read(old):
             assert [answer for _, answer in store.get(old_requests(name))] == [None, None]
             found = [answer.text for _, answer in store.get(old_requests(name, "unknown"))]
             assert found == TEXTS
-        frame = answer_list.stored_answers(store, ["endpoint", "label", "address"])
-        own = frame["endpoint"].isin(["custom", "vllm"])
-        assert set(frame[own]["label"]) == set(frame[own]["address"]) == {"unknown"}
-        assert set(frame[~own]["address"]) == {""}
+        query = "SELECT DISTINCT endpoint IN ('custom', 'vllm'), label, address FROM answers"
+        assert set(store.db.execute(query)) == {(1, "unknown", "unknown"), (0, "", "")}
         store.put(old_requests("my-model@custom")[0], Response("ok", "new"))
     assert old.read_bytes() == before
     with Store(old) as store:
@@ -340,7 +338,7 @@ def test_fresh_asks_anew_and_the_newest_is_read(quiet, monkeypatch):
         live(double.url, fresh=True)
     assert set(read()["answer"]) == {"no"} and stored() == {"ok": 3 * 135}
     with Store(store_path()) as store:
-        assert set(answer_list.stored_answers(store, ["series"])["series"]) == {0, 1, 2}
+        assert set(store.db.execute("SELECT series FROM answers")) == {(0,), (1,), (2,)}
 
 
 def test_notebooks_of_live_find_label_and_address(house, monkeypatch):
@@ -423,7 +421,8 @@ def test_listing_and_provenance_show_neither_address_nor_key_nor_home(quiet, mon
         assert secret not in shown + listing, secret
     assert "[server]" in shown and "[user]" in shown
     with Store(store_path()) as store:
-        assert set(answer_list.stored_answers(store, ["address"])["address"]) == {normalised(url)}
+        stored = {one for (one,) in store.db.execute("SELECT address FROM answers")}
+        assert stored == {normalised(url)}
     raw = store_path().read_bytes()
     assert b"pw-canary" not in raw and SECRETS[0].encode() not in raw
 
