@@ -3,16 +3,20 @@ report the rest.
 
 Whether a run is up to date is decided by content alone (sha256), so it survives a checkout and
 changed file times; nothing heavy is imported before that is known. A notebook runs in a process of
-its own (`execute`), below a hidden folder of the profile's; what a killed run leaves there is in
-nobody's way and goes with `make clean`.
+its own, this module as a program, below a hidden folder of the profile's; what a killed run leaves
+there is in nobody's way and goes with `make clean`.
 """
 
+import base64
 import hashlib
 import json
+import logging
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -44,8 +48,9 @@ CLEAR = (
 )
 SKIPPED = "skipped.json"  # a notebook that lacks its input writes {"reason": ...} there and ends
 # They make report.html.
-REPORT = ("execute.py", "pages.py", "page.css", "print.css", "markup.py", "report_filter.py")
+REPORT = ("reproduce.py", "pages.py", "page.css", "print.css", "markup.py", "report_filter.py")
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+PICTURED = "discrim_eval"  # its figure is README's picture
 FOLDERS = ("IPYTHONDIR", "JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR")
 
 
@@ -65,12 +70,6 @@ class Job:
     work: Path = Path()
     env: dict[str, str] = field(default_factory=dict)  # environment variables of the process
     inputs: dict[str, Any] = field(default_factory=dict)
-
-    @classmethod
-    def read(cls, values: dict[str, Any]) -> "Job":
-        """A job from its JSON form."""
-        as_paths = {name: Path(values[name]) for name in ("notebook", "final", "work")}
-        return cls(**(values | as_paths))
 
 
 def digest(files: Iterable[Path], base: Path) -> str:
@@ -138,18 +137,22 @@ def _outputs(folder: Path) -> dict[str, str]:
     return digests
 
 
-def stale(folder: Path, inputs: dict[str, Any]) -> str:
-    """Why a run folder must be made anew; empty if it is up to date."""
+def stale(job: Job, shared: dict[str, str]) -> str:
+    """Why a job must be run, empty if its folder is up to date; the job gets its inputs.
+
+    `shared` is of `shared_inputs`.
+    """
+    job.inputs = shared | _inputs(job)
     try:
-        stamp = json.loads((folder / STAMP).read_text())
+        stamp = json.loads((job.final / STAMP).read_text())
     except (OSError, ValueError):
         return "not run yet"
     before = stamp["inputs"]
-    names = sorted(before.keys() | inputs.keys())
-    changed = [name for name in names if before.get(name) != inputs.get(name)]
+    names = sorted(before.keys() | job.inputs.keys())
+    changed = [name for name in names if before.get(name) != job.inputs.get(name)]
     if changed:
         return "changed: " + ", ".join(changed)
-    return "" if stamp["outputs"] == _outputs(folder) else "outputs were changed or removed"
+    return "" if stamp["outputs"] == _outputs(job.final) else "outputs were changed or removed"
 
 
 def kernel_settings(private: Path) -> dict[str, str]:
@@ -174,20 +177,13 @@ def say(paper: str, text: str) -> None:
     print(f"{paper:<16} {text}", file=sys.stderr, flush=True)
 
 
-def _closed(profile: dict[str, Any]) -> bool:
-    """Whether everything a run reads lies in the repository, so that content hashes can call it up
-    to date.
-    """
-    return profile["items"] == "study" and profile["answers"] in ("recorded", "simulated")
-
-
 def _run(job: Job) -> str:
     """Runs a notebook and swaps its folder in; why it failed, or nothing.
 
     What failed, or was skipped where an earlier run succeeded, leaves the earlier outputs alone.
     """
     done = subprocess.run(
-        [sys.executable, "-m", "katayori_tools.execute"],
+        [sys.executable, "-m", "katayori_tools.reproduce"],
         input=json.dumps(vars(job), default=str),
         stdout=subprocess.PIPE,
         text=True,
@@ -201,7 +197,8 @@ def _run(job: Job) -> str:
         say(job.paper, f"skipped: {reason}" + (" (the earlier results stay)" if kept else ""))
         if kept:
             return ""
-    elif _closed(job.profile):  # else the inputs do not say everything
+    # Only what lies in the repository is known by its content.
+    elif job.profile["items"] == "study" and job.profile["answers"] in ("recorded", "simulated"):
         stamp = {"inputs": job.inputs, "outputs": _outputs(job.work)}
         (job.work / STAMP).write_text(json.dumps(stamp, indent=1, sort_keys=True) + "\n")
     if job.final.exists():
@@ -230,28 +227,23 @@ def _parameters(run: NotebookRun, profile: dict[str, Any]) -> tuple[dict[str, An
             raise KatayoriError(f"PROMPTS={run.prompts} is not a folder; {remedy}")
     by_name = _by_name(run.parameter) | {name: value for name, value in run.own.items() if value}
     # A notebook runs in its own folder, where a relative path would mean another file.
-    for name in _named_files() & by_name.keys():
+    files = {name for name, (_, file) in own_files().items() if file.is_a != "setting"} | FILES
+    for name in files & by_name.keys():
         path = by_name[name]
         if isinstance(path, str) and path:  # another type is refused by its name
             by_name[name] = os.path.abspath(path)
     return given, by_name
 
 
-def _named_files() -> set[str]:
-    """The parameters that name a file or a folder."""
-    return {name for name, (_, file) in own_files().items() if file.is_a != "setting"} | FILES
-
-
 def _by_name(pairs: Iterable[str]) -> dict[str, Any]:
     """Parameters given as `name=value`, the value in YAML."""
     import yaml
 
-    for pair in pairs:
-        if "=" not in pair:
-            raise KatayoriError(f"-p takes name=value, not '{pair}'")
     values = {}
     for pair in pairs:
-        name, _, text = pair.partition("=")
+        name, is_set, text = pair.partition("=")
+        if not is_set:
+            raise KatayoriError(f"-p takes name=value, not '{pair}'")
         values[name] = yaml.safe_load(text)
     return values
 
@@ -330,31 +322,25 @@ def reproduce(run: NotebookRun, running: Running = USUAL_RUNNING) -> int:
     """
     inputs.writable(paths.outputs_dir(), "KATAYORI_OUTPUTS")
     jobs = planned(run)
-    shared = shared_inputs()
-    folder = jobs[0].final.parent
+    shared, folder = shared_inputs(), jobs[0].final.parent
     folder.mkdir(parents=True, exist_ok=True)
     failures: dict[str, str] = {}
-    first = [job for job in jobs if job.paper != notebooks.LAST]
-    last = [job for job in jobs if job.paper == notebooks.LAST]
     with (
         tempfile.TemporaryDirectory(dir=folder, prefix=".run-") as private,
         ThreadPoolExecutor(running.jobs) as pool,
     ):
         env = kernel_settings(Path(private))
-        for group in (first, last):
+        for is_last in (False, True):  # the overview reads the results of the others
             due = []
-            for job in group:
-                job.inputs = shared | _inputs(job)
-                job.env = env
+            for job in (job for job in jobs if (job.paper == notebooks.LAST) == is_last):
+                job.env, job.work = env, Path(private) / job.paper
                 job.timeout = running.timeout or None
-                job.work = Path(private) / job.paper
-                reason = "asked for" if running.force else stale(job.final, job.inputs)
+                reason = stale(job, shared)
+                reason = "asked for" if running.force else reason
                 say(job.paper, f"to run ({reason})" if reason else "up to date")
-                if reason:
-                    due.append(job)
-            for job, cause in zip(due, pool.map(_run, due), strict=True):
-                if cause:
-                    failures[job.paper] = cause
+                due += [job] if reason else []
+            causes = zip(due, pool.map(_run, due), strict=True)
+            failures |= {job.paper: cause for job, cause in causes if cause}
     for paper, cause in failures.items():
         say(paper, f"FAILED: {cause}")
     for job in jobs:
@@ -374,17 +360,110 @@ def _tell_in_short(folder: Path) -> None:
 
 def nb(*, papers: str | None = None) -> int:
     """Executes the committed notebooks in place on their defaults and clears what differs from run
-    to run.
+    to run; of notebook 01 README's picture is renewed.
     """
     from katayori.report.run import NOT_RUN
 
     convert = ("-m", "nbconvert", "--to", "notebook", "--execute", "--inplace", *CLEAR)
     with tempfile.TemporaryDirectory(prefix="katayori-") as private:
         env = kernel_settings(Path(private))
-        for path in notebooks.choose(papers).values():
+        for paper, path in notebooks.choose(papers).items():
             if subprocess.run([sys.executable, *convert, str(path)], env=env).returncode:
                 raise KatayoriError(f"{path.name} failed (see above); none after it was executed")
             # Without a folder, as in JupyterLab, missing answers do not fail the kernel.
             if NOT_RUN in path.read_text(encoding="utf-8"):
                 raise KatayoriError(f"{path.name} lacks answers; it was emptied: git restore it")
+            if paper == PICTURED:
+                file = path.parent / "images" / f"{PICTURED}_person_or_words.png"
+                file.write_bytes(picture(path))
     return 0
+
+
+def picture(notebook: Path) -> bytes:
+    """The figure of a notebook with outputs that README shows."""
+    cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
+    outputs = next(cell["outputs"] for cell in cells if cell["id"] == "person-or-words")
+    shown = next(one["data"]["image/png"] for one in outputs if "image/png" in one.get("data", {}))
+    return base64.b64decode("".join(shown))
+
+
+# -- in the process of one notebook ----------------------------------------------------------------
+
+
+def _execute(job: Job, output: Path) -> None:
+    import papermill
+
+    for is_again in (False, True):
+        try:
+            papermill.execute_notebook(
+                job.notebook,
+                output,
+                parameters={**job.parameters, "output_dir": str(job.work)},
+                cwd=job.notebook.parent,
+                execution_timeout=job.timeout,
+                # Without it, every kernel warns that loopback is not encrypted.
+                extra_arguments=["--log-level=CRITICAL"],
+                start_timeout=120,
+                progress_bar={
+                    "bar_format": f"{job.paper:<16} cell {{n}}/{{total}}\n",
+                    "mininterval": 10,
+                    "delay": 10,
+                    "leave": False,
+                },
+            )
+            return
+        except RuntimeError as error:
+            # Kernels sometimes lose a race for a port at the start; one that died at work is a
+            # DeadKernelError.
+            if is_again or type(error) is not RuntimeError:
+                raise
+            say(job.paper, f"the kernel did not start ({error}); once more")
+
+
+def run_alone(job: Job) -> str:
+    """Runs one notebook into `job.work`.
+
+    Returns why it failed, which leaves `<name>.failed.ipynb` in the final folder.
+    """
+    from katayori_tools.pages import write_report
+
+    logging.getLogger("papermill").setLevel(logging.WARNING)
+    say(job.paper, "started")
+    begin = time.monotonic()
+    output = job.work / job.notebook.name
+    job.work.mkdir(parents=True)
+    try:
+        _execute(job, output)
+        if not (job.work / SKIPPED).exists():
+            write_report(output, output.with_name("report.html"))
+            for path in [*job.work.rglob("*.ipynb"), *job.work.rglob("*.json")]:
+                text = path.read_text(encoding="utf-8")
+                path.write_text(text.replace(str(job.work), str(job.final)), encoding="utf-8")
+            say(job.paper, f"done in {time.monotonic() - begin:.0f} s")
+    except Exception as error:
+        kept = job.final / f"{job.notebook.stem}.failed.ipynb"
+        job.final.mkdir(parents=True, exist_ok=True)
+        if output.exists():
+            shutil.move(output, kept)
+        name = getattr(error, "ename", type(error).__name__)  # of what a cell raised
+        text = getattr(error, "evalue", str(error))
+        first = next((line for line in str(text).splitlines() if line.strip()), "")
+        say(job.paper, f"failed after {time.monotonic() - begin:.0f} s")
+        return f"{name}: {first[:300]} (kept: {kept})"
+    return ""
+
+
+def main() -> int:
+    """Runs the job that is read from stdin; why it failed goes to stdout."""
+    values = json.load(sys.stdin)
+    values |= {name: Path(values[name]) for name in ("notebook", "final", "work")}
+    try:
+        cause = run_alone(Job(**values))
+    except KeyboardInterrupt:  # the kernel is gone; the runner tells the user
+        return 130
+    print(cause, end="")
+    return 1 if cause else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

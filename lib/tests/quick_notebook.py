@@ -124,11 +124,11 @@ def install_comparison(state: State) -> None:
 
     write_table, write_results = Run.table, Run.save
 
-    def compare(name: str, got: dict) -> None:
-        wanted = {name: state.expected[name]} if name in state.expected else {}
-        found = next(expected.compare_tables(state.paper, wanted, got), None)
+    def compare(name: str, got: Any) -> None:
+        nothing = expected.Table([], [])
+        found = expected.compare(state.expected.get(name, nothing), got)
         if found:
-            report(state, "differs", name, str(found))
+            report(state, "differs", name, f"{name}: {found[0]}")
             os._exit(0)
         state.passed.append(name)
         if state.mutated is None:
@@ -136,12 +136,12 @@ def install_comparison(state: State) -> None:
 
     def table(self: Run, name: str, frame: Any) -> Any:
         result = write_table(self, name, frame)
-        compare(name, {name: expected.read_csv(self.folder / "tables" / f"{name}.csv")})
+        compare(name, expected.read_csv(self.folder / "tables" / f"{name}.csv"))
         return result
 
     def save(self: Run, **about: Any) -> Any:
         result = write_results(self, **about)
-        compare(expected.RESULTS, {expected.RESULTS: expected.read_run(self.folder)["results"]})
+        compare(expected.RESULTS, expected.read_run(self.folder)[expected.RESULTS])
         return result
 
     Run.table, Run.save = table, save

@@ -53,7 +53,7 @@ def test_an_old_processor_gives_the_same_numbers():
         for name, table in here.items()
         for column, cells in table.items()
         for row, (one, other) in enumerate(zip(cells, there[name][column], strict=True))
-        if not expected.same_as_expected(one, other)
+        if not expected.same(one, other)
     ]
     assert not found, "\n".join(found[:20])
 
@@ -67,8 +67,9 @@ def test_every_notebook_gives_the_expected_tables_under_other_kernels(kernels, t
     run = [sys.executable, "-m", "katayori", "reproduce"]
     subprocess.run(run, env=env, cwd=paths.root(), stdout=subprocess.DEVNULL, check=True)
     found = [
-        str(difference)
+        f"{paper}/{table}: {line}"
         for paper in notebooks.registry()
-        for difference in expected.differences(tmp_path / expected.PROFILE, paper)
+        for table, lines in expected.differences(tmp_path / expected.PROFILE, paper).items()
+        for line in lines
     ]
     assert not found, "\n".join([*found[:30], f"{len(found)} differences under {kernels}"])
