@@ -240,7 +240,7 @@ def _add_elsewhere(commands: Commands) -> None:
     one = new_command(
         commands,
         "convert",
-        calling("importers"),
+        calling("convert"),
         "logs of inspect_ai or lm-evaluation-harness as a file of answers",
     )
     _add_run(one, "live")

@@ -86,7 +86,7 @@ def task_of(file: str, paper: str, *, logprobs: bool = True) -> Any:
 
 def _said(choices: list[Row], paper: str) -> Response:
     """The answer as `make convert` reads it from the log."""
-    from katayori_tools.importers import response_of_inspect
+    from katayori_tools.convert import response_of_inspect
 
     asked = Request(paper, "", "", "", "", "", "", "", "", {}, server=Server(label="a harness"))
     if not choices:

@@ -14,7 +14,7 @@ from bs4 import BeautifulSoup
 from katayori.metrics import bbq, exchange, judges, level_gaps, proportions, shares
 from katayori_tools import analyses, cli, papers
 from katayori_tools.analyses import kinds, page as pages, paired, reading, rows as flat
-from katayori_tools.harness_logs import read_log
+from katayori_tools.logs import read_log
 from katayori_tools.pages import POLICY
 
 LOGS = Path(__file__).parent / "fixtures" / "harness_logs"

@@ -20,6 +20,7 @@ from katayori.prompting.recordings import by_request, complete, shards, to_respo
 from katayori.prompting.requests import Response
 from katayori_tools import cli, environment, harness
 from katayori_tools.asking import Scope, requests_of
+from katayori_tools.convert import importable
 from katayori_tools.harness_inside import LmEvalTask, document
 from katayori_tools.harness_scores import (
     BENCHMARKS,
@@ -30,7 +31,6 @@ from katayori_tools.harness_scores import (
     scores_of,
     split,
 )
-from katayori_tools.importers import _importable
 
 PAPERS = sorted(paper_ids())
 HOSTILE = [
@@ -283,7 +283,7 @@ def test_what_cannot_be_read_is_wrong_in_05_and_counted_everywhere(written):
 def test_every_paper_has_a_benchmark_whose_prompts_can_be_read_from_a_log():
     assert set(BENCHMARKS) == set(PAPERS)
     for paper, benchmark in BENCHMARKS.items():
-        assert set(benchmark.prompts) <= set(_importable(paper, Scope(), load_prompts(paper)))
+        assert set(benchmark.prompts) <= set(importable(paper, Scope(), load_prompts(paper)))
 
 
 def test_an_undefined_score_is_nan_and_no_answer_is_counted(written):

@@ -11,7 +11,7 @@ import pandas as pd
 from katayori.data.files import json_lines, read_text
 from katayori.errors import KatayoriError
 from katayori.finish_reasons import ended, usual
-from katayori_tools.harness_logs import read_log
+from katayori_tools.logs import read_log
 
 #: Endings of files, and what separates the columns of a table.
 TABLES = {".csv": ",", ".tsv": "\t"}

@@ -1,14 +1,18 @@
 """Logs of inspect_ai and lm-evaluation-harness become answers to our prompts; every row that cannot
-is named.
+is named. What a harness added to our conversation is refused with the difference.
 
-The logs are made here, in the form those harnesses write them (inspect_ai: EvalLog version 2, as
-.json and as .eval; lm-evaluation-harness: samples_*.jsonl of --log_samples).
+Most logs are made here, in the form those harnesses write them (inspect_ai: EvalLog version 2, as
+.json and as .eval; lm-evaluation-harness: samples_*.jsonl of --log_samples); those of
+`fixtures/harness_logs` they really wrote.
 """
 
 import csv
 import json
+import re
+import shutil
 import zipfile
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from api_double import yes_no_frame
@@ -17,8 +21,8 @@ from test_batch import MODEL, live_requests
 from katayori.errors import KatayoriError
 from katayori.prompting.exchange import import_answers
 from katayori.prompting.models import get_model
-from katayori.prompting.requests import Request
-from katayori_tools import cli, harness_logs, importers
+from katayori_tools import cli, convert as converting, logs
+from katayori_tools.asking import requests_of
 
 PAPER = "discrim_eval"
 
@@ -179,31 +183,21 @@ def test_parts_attachments_epochs_and_ids_of_the_sample(asked, tmp_path):
     assert [r["text"] for r in written][::3] == ["Answer: no", long] and len(written) == 5
 
 
-def test_log_probabilities_of_the_answers_token_come_along(asked):
+def test_log_probabilities_of_the_answers_token_come_along(asked, tmp_path):
     """At the first token, or at the verdict's letter where the prompt says so (LJ-10)."""
-    request = Request(
-        "p",
-        "study",
-        asked[0].item_id,
-        "x",
-        "",
-        "",
-        "m",
-        "e",
-        "m",
-        asked[0].body | {"logprobs": True},
-    )
     places = [
         {"token": t, "logprob": -0.1, "top_logprobs": [{"token": t, "logprob": -0.1}]}
         for t in ("理由", " B")
     ]
-    row = importers._inspect(sample(request)) | {"prompt_id": "x"}
-    row["choices"][0]["logprobs"] = {"content": places}
+    row = sample(asked[0])
+    row["output"]["choices"][0]["logprobs"] = {"content": places}
+    log = inspect_log(tmp_path / "l.json", [row])
     for at, token in (("first", "理由"), ("last_letter", " B")):
-        request.answer_at = at
-        taken = importers.Conversion({(request.item_id, "x"): request}, get_model(MODEL)[0])
-        assert taken.take(row) == ""
-        assert next(iter(taken.answers.values()))["top"] == [(token, -0.1)]
+        request = replace(asked[0], answer_at=at)
+        known = {(request.item_id, request.prompt_id): request}
+        [(_, one)] = logs.samples_of(log)[1]
+        place, answer, rules = converting.answer_of(one, known, "")
+        assert answer["top"] == [(token, -0.1)] and place[2] == 0 and not rules
 
 
 def test_a_harness_log_gives_answers_and_filters_count_once(asked, tmp_path, capsys):
@@ -257,16 +251,16 @@ WRONG = [
     (lambda q: sample(q, stop="tool_calls"), "ends in a tool call"),
     (lambda q: sample(q, stop="unknown"), "unknown finish reason 'unknown'"),
     (lambda q: sample(q, stop="error"), "the server failed (finish reason 'error')"),
-    (lambda q: sample(q, epoch="first"), "has not the form of a sample"),
-    (lambda q: sample(q, "attachment://lost"), "has not the form of a sample"),
-    (lambda q: sample(q, output=[1]), "has not the form of a sample"),
-    (lambda q: logged(q, doc={"question": "x"}), "has no doc.item_id"),
-    (lambda q: logged(q, resps=[]), "has no resps"),
+    (lambda q: sample(q, epoch="first"), "has not the form that is known"),
+    (lambda q: sample(q, "attachment://lost"), "has not the form that is known"),
+    (lambda q: sample(q, output=[1]), "has not the form that is known"),
+    (lambda q: logged(q, doc={"question": "x"}), "has an item that prompt"),
+    (lambda q: logged(q, resps=[]), "has not the form that is known (IndexError"),
     (
         lambda q: logged(q, resps=[[["-1.5", "True"]], [["-2.0", "False"]]]),
         "holds scores of given continuations",
     ),
-    (lambda q: logged(q, resps=[[None]]), "holds scores of given continuations"),
+    (lambda q: logged(q, resps=[[None]]), "resps are neither texts nor scores"),
     (lambda q: logged(q, arguments={}), "does not say what was asked"),
     (
         lambda q: logged(q, arguments={"gen_args_0": {"arg_0": '[{"a": 1}] x'}}),
@@ -302,8 +296,10 @@ def test_a_second_different_answer_and_rows_without_a_prompt(asked, tmp_path, ca
     assert "a second, different answer; the first stays (s.jsonl:2)" in capsys.readouterr().out
     assert import_answers(tmp_path / "a.jsonl", asked[:1])[0].text == "Answer: yes"
     known = {(q.item_id, q.prompt_id): q for q in asked}
-    row = importers._lm_eval(logged(asked[0], doc={"item_id": asked[0].item_id}))
-    assert "--prompt" in importers.Conversion(known, get_model(MODEL)[0]).take(row)
+    row = logged(asked[0], doc={"item_id": asked[0].item_id})
+    [(_, one)] = logs.samples_of(samples_file(tmp_path / "p.jsonl", [row]))[1]
+    with pytest.raises(ValueError, match="--prompt"):
+        converting.answer_of(one, known, "")
     assert (
         convert(
             samples_file(tmp_path / "n.jsonl", [logged(asked[0], resps=[])]), tmp_path / "b.jsonl"
@@ -372,7 +368,7 @@ def test_an_archive_that_zipfile_cannot_read_names_the_remedy(asked, tmp_path):
     with pytest.raises(
         KatayoriError, match=r"`inspect log convert l\.eval --to json --output-dir converted`"
     ):
-        list(importers.rows_of(log, get_model(MODEL)[0]))
+        logs.read_log(log)
 
 
 def _overwritten(raw):
@@ -385,7 +381,7 @@ def test_a_damaged_archive_gets_one_line(asked, tmp_path, damage):
     log = inspect_log(tmp_path / "l.eval", [sample(asked[0], "Answer: yes " * 50)])
     log.write_bytes(damage(log.read_bytes()))
     with pytest.raises(KatayoriError, match=r"l\.eval cannot be read \("):
-        list(importers.rows_of(log, get_model(MODEL)[0]))
+        logs.read_log(log)
 
 
 def test_an_archive_writes_nothing_and_cannot_burst_the_memory(asked, tmp_path, monkeypatch):
@@ -406,9 +402,9 @@ def test_an_archive_writes_nothing_and_cannot_burst_the_memory(asked, tmp_path, 
     assert {p.name for p in made if "cache" not in p.parts} == {
         "a.jsonl"
     } and log.read_bytes() == before[log]
-    monkeypatch.setattr(harness_logs, "MAX_MEMBER", 100)
+    monkeypatch.setattr(logs, "MAX_MEMBER", 100)
     with pytest.raises(KatayoriError, match="unpacks to more than 100 bytes"):
-        list(importers.rows_of(log, get_model(MODEL)[0]))
+        logs.read_log(log)
 
 
 def test_the_exported_template_serves_both_harnesses(asked, tmp_path):
@@ -432,3 +428,183 @@ def test_the_exported_template_serves_both_harnesses(asked, tmp_path):
     )
     assert convert(log, tmp_path / "b.jsonl") == 0
     assert json.loads((tmp_path / "b.jsonl").read_text("utf-8"))["item_id"] == given["item_id"]
+
+
+# -- logs that the harnesses really wrote ----------------------------------------------------------
+
+LOGS = Path(__file__).parent / "fixtures" / "harness_logs"
+REAL = "my-model@custom"
+DECISIONS, JUDGE = "discrim_eval", "logprob_judge"
+
+
+@pytest.fixture
+def converted(tmp_path, capsys):
+    """Converts one log: exit code, the answers written, what was printed."""
+
+    def run(name, paper=DECISIONS, model=REAL, log=None):
+        target = tmp_path / "answers.jsonl"
+        words = ["convert", "--papers", paper, "--models", model, str(log or LOGS / name)]
+        code = cli.main([*words, str(target)])
+        lines = target.read_text("utf-8").splitlines() if target.exists() else []
+        return code, [json.loads(line) for line in lines], capsys.readouterr()
+
+    return run
+
+
+PLAIN = [
+    ("inspect_plain.eval", 2),
+    ("inspect_json.json", 2),
+    ("inspect_epochs.eval", 6),
+    ("lm_eval_plain.jsonl", 2),
+    ("lm_eval_repeats.jsonl", 4),
+    ("lm_eval_completions.jsonl", 2),
+]
+
+
+@pytest.mark.parametrize(("name", "count"), PLAIN)
+def test_what_was_asked_as_ours_is_taken(converted, name, count):
+    code, answers, printed = converted(name)
+    assert code == 0 and len(answers) == count
+    assert f"{count} answers of {REAL} to {DECISIONS}" in printed.out
+    assert "0 rows refused" in printed.out
+    assert {row["text"] for row in answers} == {"Answer: yes"}
+    assert {row["repetition"] for row in answers} == set(range(count // 2))
+    plain = "2 row(s) in the harness's form of our text: one user message as plain text"
+    assert (plain in printed.out) == (name == "lm_eval_completions.jsonl")
+
+
+OTHER = [
+    ("inspect_system.eval", "with 1 added turn(s) (system): “Always answer with no.”"),
+    ("inspect_turn.eval", "with 1 added turn(s) (user): “Are you sure? Answer again.”"),
+    ("inspect_wording.eval", "with another text than prompt de_answer_line: “of this price and"),
+    ("lm_eval_system.jsonl", "with 1 added turn(s) (system): “Answer no.”"),
+    ("lm_eval_fewshot.jsonl", "with 2 added turn(s) (user, assistant): “A 20-year-old"),
+]
+
+
+@pytest.mark.parametrize(("name", "says"), OTHER)
+def test_what_was_added_is_refused_with_the_difference(converted, name, says):
+    code, answers, printed = converted(name)
+    assert code == 1 and answers == []
+    assert f"0 answers of {REAL}" in printed.out and "2 rows refused" in printed.out
+    counted = re.search(r"^  2 row\(s\) was asked (.*)$", printed.out, re.M)
+    assert counted and says in f"was asked {counted[1]}", printed.out
+    assert f"({name}:1, {name}:2)" in printed.out
+
+
+def test_the_changed_words_are_shown_beside_ours(converted):
+    *_, printed = converted("inspect_wording.eval")
+    assert "“of this price and has never" in printed.out
+    assert "where ours has “of the price and has never" in printed.out
+
+
+@pytest.mark.parametrize("model", ["my-model@custom", "my-model@vllm"])
+def test_the_log_decides_about_log_probabilities_not_the_endpoint(
+    converted, model, tmp_path, capsys
+):
+    code, answers, printed = converted("inspect_judge_logprobs.eval", JUDGE, model)
+    assert code == 0 and [row["top"] for row in answers] == [[["B", -0.1], ["A", -2.5]]] * 2
+    assert "lj_verdict: 2 of 2 answers with log probabilities\n" in printed.out
+    asked = requests_of(JUDGE, *get_model(model), ["lj_verdict"])
+    capsys.readouterr()
+    read = import_answers(tmp_path / "answers.jsonl", asked)
+    assert sum(bool(response.top) for response in read) == 2 and not capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", ["inspect_judge.eval", "lm_eval_judge.jsonl"])
+def test_answers_without_log_probabilities_are_counted(converted, name):
+    code, answers, printed = converted(name, JUDGE)
+    assert code == 0 and len(answers) == 2 and not any("top" in row for row in answers)
+    assert "lj_verdict: 0 of 2 answers with log probabilities; the log holds no" in printed.out
+
+
+@pytest.mark.parametrize("model", ["my-model@custom", "my-model@vllm"])
+def test_imported_answers_without_log_probabilities_say_so(converted, model, tmp_path, capsys):
+    converted("inspect_judge.eval", JUDGE, model)
+    asked = requests_of(JUDGE, *get_model(model), ["lj_verdict"])
+    capsys.readouterr()
+    import_answers(tmp_path / "answers.jsonl", asked)
+    line = "answers.jsonl: 0 of 2 answers with log probabilities (a .csv holds none, a .jsonl row"
+    assert capsys.readouterr().out.startswith(line)
+
+
+def test_the_archive_is_packed_as_inspect_packs_today():
+    """Every member of a log by method 93, which Python before 3.14 cannot read."""
+    with zipfile.ZipFile(LOGS / "inspect_plain.eval") as archive:
+        assert {member.compress_type for member in archive.infolist()} == {logs.ZSTANDARD}
+
+
+@pytest.mark.parametrize("member", ["header.json", "samples/"])
+@pytest.mark.parametrize("behind", [100, 0, None])
+def test_a_damaged_zstandard_archive_gets_one_line(tmp_path, member, behind):
+    """Overwritten within a member, at its local head, or cut off there."""
+    log = tmp_path / "l.eval"
+    content = bytearray((LOGS / "inspect_plain.eval").read_bytes())
+    at = content.index(member.encode())
+    if behind is None:
+        del content[at:]
+    else:
+        start = at + behind - (0 if behind else 30)
+        content[start : start + 25] = b"\xff" * 25
+    log.write_bytes(content)
+    with pytest.raises(KatayoriError, match=r"l\.eval cannot be read \("):
+        logs.read_log(log)
+
+
+def test_a_zstandard_member_cannot_burst_the_memory(monkeypatch):
+    monkeypatch.setattr(logs, "MAX_MEMBER", 100)
+    with pytest.raises(KatayoriError, match="unpacks to more than 100 bytes"):
+        logs.read_log(LOGS / "inspect_plain.eval")
+
+
+def test_a_log_of_another_model_is_refused(converted):
+    code, answers, printed = converted("inspect_plain.eval", model="other@custom")
+    assert code == 2 and answers == []
+    assert "is a log of openai-api/mine/my-model, not of other" in printed.err
+
+
+def test_no_name_of_a_machine_is_in_the_logs(tmp_path):
+    """What make.py scrubs: home folders, temporary folders, user names, ports."""
+    import zstandard
+
+    shutil.copytree(LOGS, tmp_path / "logs")
+    for file in (tmp_path / "logs").iterdir():
+        texts = [file.read_bytes()] if file.suffix in (".json", ".jsonl", ".yaml") else []
+        if file.suffix == ".eval":
+            with zipfile.ZipFile(file) as archive:
+                packed = [logs.unpacked(archive, name) for name in archive.namelist()]
+            texts = [*packed, *(name.encode() for name in archive.namelist())]
+            assert zstandard and texts
+        for text in texts:
+            assert not re.search(rb"/(?:root|home|tmp|Users|work)/|127\.0\.0\.1:(?!8000)", text)
+
+
+OURS = [("system", "s"), ("user", "one two three")]
+
+
+@pytest.mark.parametrize(
+    ("asked", "rules"),
+    [
+        (OURS, []),
+        ([("system", "s  "), ("user", "one two three\n")], [converting.SPACES]),
+        ([("system", "s"), ("user", "one  two three")], None),
+        ([("user", "one two three")], None),
+        ([("system", "s"), ("user", "one two three"), ("user", "four")], None),
+        ([("user", "s"), ("system", "one two three")], None),
+        ([("", "s\n\none two three")], None),
+        ([], None),
+    ],
+)
+def test_the_rules_by_which_a_conversation_is_ours(asked, rules):
+    assert converting.rules_between(OURS, asked) == rules
+    if rules is None:
+        assert 0 < len(converting.difference(OURS, asked, "x")) < 300
+
+
+def test_one_user_message_may_be_plain_text_but_nothing_more():
+    ours = [("user", "one\ntwo")]
+    assert converting.rules_between(ours, [("", "one\ntwo")]) == [converting.PLAIN]
+    both = [converting.PLAIN, converting.SPACES]
+    assert converting.rules_between(ours, [("", "one \r\ntwo ")]) == both
+    assert converting.rules_between(ours, [("", "Q: one\ntwo")]) is None
+    assert converting.rules_between(ours, [("assistant", "one\ntwo")]) is None

@@ -1,4 +1,4 @@
-"""`harness_logs.read_log`: logs that the harnesses really wrote, and what is no log."""
+"""`logs.read_log`: logs that the harnesses really wrote, and what is no log."""
 
 import json
 import shutil
@@ -7,10 +7,10 @@ import zipfile
 
 import numpy as np
 import pytest
-from test_harness_logs import LOGS, PLAIN
+from test_convert import LOGS, PLAIN
 
 from katayori.errors import KatayoriError
-from katayori_tools.harness_logs import read_log
+from katayori_tools.logs import read_log
 
 
 @pytest.mark.parametrize(("name", "rows"), PLAIN)

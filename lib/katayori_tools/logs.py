@@ -1,0 +1,397 @@
+"""Other people's logs: inspect_ai, lm-evaluation-harness and tables, read into one frame.
+
+`make convert`, `make analyse` and the harness checks all read through this module. What a column
+may be called and how words are written stands in logs.yaml.
+
+An .eval of inspect_ai is an archive packed with Zstandard, which Python's zipfile reads from 3.14
+on. Archives are read in memory; nothing is unpacked to the disk.
+"""
+
+import json
+import math
+import unicodedata
+import zipfile
+import zlib
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from copy import copy
+from functools import lru_cache
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from katayori.data.files import json_lines, read_yaml
+from katayori.errors import KatayoriError
+from katayori.finish_reasons import usual
+
+MAX_MEMBER = 100_000_000  # bytes of one sample; what unpacks to more is no answer
+ZSTANDARD = 93  # the zip method that inspect_ai packs with; Python's zipfile reads it from 3.14 on
+#: How inspect_ai's scorers write right, wrong and half right; anything else stays as it is.
+MARKS = {"C": 1.0, "I": 0.0, "P": 0.5, "N": None}
+LONGEST_CAUSE = 200  # characters of a failure that are shown
+SHOWN = 20  # columns that a message names
+COMMONEST = 3  # texts and reasons that a message names
+LONGEST_NAME = 80  # a prompt_id that is longer is the text that was asked
+#: Endings of tables, and what separates their columns.
+TABLES = {".csv": ",", ".tsv": "\t"}
+LIKELIHOODS = "holds scores of given continuations (loglikelihood), not a generated text"
+
+Turn = tuple[str, str]  # role, text; no role where a harness logs plain text
+#: A sample: `fields` (a row of `read_log`), `asked` (turns), `choice` (as of a chat completion) and
+#: `cause`, why it holds no answer that was written.
+Sample = dict[str, Any]
+
+
+@lru_cache
+def listed() -> dict[str, Any]:
+    """The blocks of logs.yaml: kinds with their columns and figures, words, sections, statuses."""
+    blocks: dict[str, Any] = read_yaml(Path(__file__).with_name("logs.yaml"), "list of columns")
+    return blocks
+
+
+# -- logs of harnesses -----------------------------------------------------------------------------
+
+
+def read_log(log: str | PathLike[str], options: Sequence[str] = ()) -> pd.DataFrame:
+    """The answers of a log with what its samples say of themselves.
+
+    Args:
+        log: .eval or .json of inspect_ai, samples_*.jsonl of lm-evaluation-harness (made with
+            `--log_samples`).
+        options: the words that the options bear in the answer, such as ["A", "B", "C"]: of logs of
+            inspect_ai that hold log probabilities they are read at the answer's token.
+
+    Returns:
+        model (inspect_ai; lm-evaluation-harness does not log it in its samples), item_id (of the
+        metadata, or the sample's own), repetition (epochs from 0), text (None of a failed sample),
+        finish (`stop`, `length`, `content_filter`; `error` of a failed sample; another word as it
+        is, such as `tool_calls`; lm-evaluation-harness does not log cut-offs), target; the metadata
+        of the sample or the fields of its document under their own names; score_<name> (of
+        inspect_ai's scorers C, I and P as 1, 0 and 0.5; of lm-evaluation-harness its metrics) and
+        answer (of the first scorer), as far as the log has them; logp_0, logp_1, ...: log
+        probability of each option, NaN where it is not known (lm-evaluation-harness: of the given
+        continuations, summed over their tokens).
+        Rows of lm-evaluation-harness that differ only in the filter are kept, with `filter`.
+
+    Raises:
+        KatayoriError: a file of another kind, or that cannot be read.
+
+    Example:
+        >>> import json, tempfile
+        >>> row = {"doc_id": 3, "doc": {"topic": "age"}, "target": "1", "acc": 1.0}
+        >>> row |= {"resps": [[["-2.5", "False"]], [["-0.5", "True"]]], "metrics": ["acc"]}
+        >>> with tempfile.NamedTemporaryFile("w", suffix=".jsonl") as file:
+        ...     print(json.dumps(row), file=file, flush=True)
+        ...     frame = read_log(file.name)
+        >>> frame[["item_id", "topic", "score_acc", "logp_0", "logp_1"]].to_numpy().tolist()
+        [[3, 'age', 1.0, -2.5, -0.5]]
+    """
+    file = Path(log)
+    model, samples = samples_of(file)
+    rows = []
+    for _, sample in samples:
+        if "fields" not in sample:
+            raise KatayoriError(f"{file.name}: a sample {sample['cause']}")
+        known = at_the_answer(sample["choice"], options) if options else []
+        logs = {f"logp_{place}": logp for place, logp in enumerate(known)}
+        rows.append(sample["fields"] | logs | ({"model": model} if model else {}))
+    if not rows:
+        raise KatayoriError(f"{file.name} holds no samples; was it made with samples?")
+    return pd.DataFrame(rows)
+
+
+def samples_of(log: Path) -> tuple[str, Iterator[tuple[int, Sample]]]:
+    """The model of a log, empty where it is not logged, and its samples with their numbers.
+
+    A sample of an unknown form has nothing but `cause`.
+
+    Raises KatayoriError for a file of another kind, or that cannot be read.
+    """
+    if log.suffix == ".jsonl":
+        return "", _numbered(json_lines(log, "sample log"), _of_lm_eval)
+    if log.suffix in (".json", ".eval"):
+        model, samples = log_of_inspect(log)
+        return model, _numbered(samples, _of_inspect)
+    raise KatayoriError(
+        f"{log.name}: known are .json and .eval (inspect_ai), .jsonl (lm-evaluation-harness);"
+        " a .csv is read by pandas.read_csv"
+    )
+
+
+def _numbered(raws: Sequence[Any], parse: Any) -> Iterator[tuple[int, Sample]]:
+    for number, raw in enumerate(raws, 1):
+        try:
+            yield from ((number, sample) for sample in parse(raw))
+        except (AttributeError, KeyError, TypeError, ValueError, IndexError) as error:
+            cause = f"has not the form that is known ({type(error).__name__} {error})"
+            yield number, {"cause": cause[:LONGEST_CAUSE]}
+
+
+def log_of_inspect(log: Path) -> tuple[str, list[Any]]:
+    """The model and the samples of a log of inspect_ai, .json or .eval.
+
+    An interrupted .eval has its head in the journal only.
+
+    Raises KatayoriError for a file that is no such log, or cannot be read.
+    """
+    try:
+        if log.suffix == ".json":
+            raw = json.loads(log.read_bytes())
+            return str(raw["eval"]["model"]), list(raw.get("samples") or ())
+        with zipfile.ZipFile(log) as archive:
+            held = archive.namelist()
+            heads = [name for name in ("header.json", "_journal/start.json") if name in held]
+            inside = [n for n in held if n.startswith("samples/") and n.endswith(".json")]
+            head, *samples = (json.loads(unpacked(archive, n)) for n in [*heads[:1], *inside])
+        return str(head["eval"]["model"]), samples
+    except NotImplementedError:
+        remedy = f"`inspect log convert {log.name} --to json --output-dir converted` writes one"
+        raise KatayoriError(
+            f"{log.name} is packed by a method that is not known here; a .json log is: {remedy}"
+        ) from None
+    except (KeyError, TypeError, AttributeError):
+        raise KatayoriError(f"{log.name} is no log of inspect_ai: it names no eval.model") from None
+    except (zipfile.BadZipFile, zlib.error, RuntimeError, ValueError, OSError, EOFError) as error:
+        raise KatayoriError(
+            f"{log.name} cannot be read ({error}); is it there, and whole?"
+        ) from None
+
+
+def unpacked(archive: zipfile.ZipFile, name: str) -> bytes:
+    """The content of a member, checked; also one that is packed with Zstandard."""
+    member, log = archive.getinfo(name), Path(str(archive.filename)).name
+    if member.file_size > MAX_MEMBER:
+        raise KatayoriError(f"{log}: {name} unpacks to more than {MAX_MEMBER:,} bytes")
+    if member.compress_type != ZSTANDARD:
+        return archive.read(member)
+    try:
+        import zstandard
+    except ImportError:
+        raise KatayoriError(
+            "an .eval is packed with Zstandard: pip install zstandard, or `inspect log convert"
+            f" {log} --to json --output-dir converted`"
+        ) from None
+    packed: Any = copy(member)  # as if it was stored: zipfile finds the bytes and checks their head
+    packed.compress_type, packed.file_size, packed.CRC = 0, member.compress_size, None
+    try:
+        with (
+            archive.open(packed) as raw,
+            zstandard.ZstdDecompressor().stream_reader(raw, read_across_frames=True) as reader,
+        ):
+            content = reader.read(MAX_MEMBER + 1)
+    except zstandard.ZstdError as error:
+        raise ValueError(f"{name}: {error}") from None
+    if len(content) > MAX_MEMBER or zlib.crc32(content) != member.CRC:
+        raise ValueError(f"{name} is damaged")
+    return content
+
+
+def _of_inspect(sample: Any) -> Iterator[Sample]:
+    attached, about = sample.get("attachments") or {}, sample.get("metadata") or {}
+    choices = (sample.get("output") or {}).get("choices") or []
+    cause = "" if choices else "has no output"
+    if stopped := sample.get("error") or sample.get("limit"):
+        told = stopped.get("message") or f"stopped by the {stopped.get('type')} limit"
+        cause = f"sample failed: {told}"[:LONGEST_CAUSE]
+    choice: Any = {} if cause else choice_of_inspect(choices[0], attached)
+    fields = {key: value for key, value in about.items() if key != "item_id"}
+    fields |= {"item_id": about.get("item_id") or sample["id"], "target": sample.get("target")}
+    fields |= {"repetition": int(sample.get("epoch") or 1) - 1}
+    fields |= {"text": choice["message"]["content"] if choice else None}
+    fields |= {"finish": usual(choice["finish_reason"]) if choice else "error"}
+    for scorer, score in (sample.get("scores") or {}).items():
+        value = score.get("value")
+        fields[f"score_{scorer}"] = MARKS.get(value, value) if isinstance(value, str) else value
+        if score.get("answer") is not None:
+            fields.setdefault("answer", score["answer"])
+    turns = sample.get("messages") or sample.get("input") or []
+    turns = [{"role": "user", "content": turns}] if isinstance(turns, str) else list(turns)
+    if turns and sample.get("messages") and turns[-1].get("role") == "assistant":
+        turns.pop()
+    asked = [(str(t.get("role")), _text_of(t.get("content"), attached)) for t in turns]
+    yield {"fields": fields, "asked": asked, "choice": choice, "cause": cause}
+
+
+def choice_of_inspect(choice: Any, attached: Mapping[str, str]) -> Any:
+    """A choice of inspect_ai in the form of a chat completion."""
+    content = _text_of(choice["message"].get("content"), attached)
+    return choice | {"message": {"content": content}, "finish_reason": choice.get("stop_reason")}
+
+
+def _text_of(content: Any, attached: Mapping[str, str]) -> str:
+    """A message's text: its text parts, with what the log keeps apart (`attachment://…`)."""
+    if isinstance(content, list):
+        parts = (part.get("text") for part in content if part.get("type") == "text")
+        return "".join(_text_of(part, attached) for part in parts)
+    text = str(content or "")
+    kept = text.removeprefix("attachment://")
+    return text if kept == text else attached[kept]
+
+
+def at_the_answer(choice: Any, options: Sequence[str]) -> list[float]:
+    """The log probability of each option at the last token that is one of them.
+
+    Tokens that differ in white space alone are one option, whose probabilities add up.
+    """
+    places = (choice.get("logprobs") or {}).get("content") or []
+    answers = [place for place in places if place["token"].strip() in options]
+    sums = dict.fromkeys(options, 0.0)
+    for one in (answers[-1].get("top_logprobs") or []) if answers else []:
+        word = one["token"].strip()
+        if word in sums:
+            sums[word] += math.exp(one["logprob"])
+    return [math.log(p) if p else math.nan for p in sums.values()]
+
+
+def _of_lm_eval(row: Any) -> Iterator[Sample]:
+    """A sample for each repeat of a generated answer, or one of scored continuations."""
+    doc = row["doc"] if isinstance(row.get("doc"), dict) else {}
+    fields = {key: value for key, value in doc.items() if key != "item_id"}
+    fields |= {"item_id": doc.get("item_id") or row["doc_id"], "target": row.get("target")}
+    fields |= {"filter": row["filter"]} if "filter" in row else {}
+    fields |= {f"score_{one}": row[one] for one in row.get("metrics") or () if one in row}
+    answers, asked = row["resps"], _asked_by_lm_eval(row.get("arguments"))
+    texts = answers[0] if isinstance(answers[0], list) else answers
+    if isinstance(texts[0], list | tuple):
+        fields |= {f"logp_{n}": float(one[0][0]) for n, one in enumerate(answers)}
+        fields |= {"repetition": 0, "text": None, "finish": "stop"}
+        yield {"fields": fields, "asked": asked, "choice": {}, "cause": LIKELIHOODS}
+        return
+    if not all(isinstance(text, str) for text in texts):
+        raise ValueError("resps are neither texts nor scores")
+    for number, text in enumerate(texts):
+        own = fields | {"repetition": number, "text": text, "finish": "stop"}
+        choice = {"message": {"content": text}, "finish_reason": "stop"}
+        yield {"fields": own, "asked": asked, "choice": choice, "cause": ""}
+
+
+def _asked_by_lm_eval(asked: Any) -> list[Turn]:
+    """The conversation of [[prompt, settings]] or {gen_args_0: {arg_0: prompt, ...}}.
+
+    A prompt is a chat as JSON text, or plain text.
+    """
+    while isinstance(asked, list | dict) and asked:
+        asked = next(iter(asked.values())) if isinstance(asked, dict) else asked[0]
+    if isinstance(asked, str) and asked.startswith("[{"):
+        with suppress(ValueError, KeyError, AttributeError, TypeError):
+            return [(str(t["role"]), _text_of(t["content"], {})) for t in json.loads(asked)]
+    return [("", asked)] if isinstance(asked, str) and asked else []
+
+
+# -- what is analysed: a frame, and the columns by the user's names --------------------------------
+
+
+class Log:
+    """What was read of one or several logs.
+
+    Attributes:
+        frame: a row an answer. kind: of log, whose names of columns are known. names: our name of a
+            column -> the user's. options: the words that the options bear in an answer. notes: what
+            was done with the log on the way, in sentences.
+    """
+
+    def __init__(self, frame: pd.DataFrame, kind: str = "", names: Mapping[str, str] = {}) -> None:
+        self.frame, self.names = frame, dict(names)
+        self.options: list[str] = []
+        self.notes: list[str] = []
+        self.known = listed()["columns"] | (listed()["kinds"][kind]["columns"] if kind else {})
+
+    def named(self, *names: str) -> str | None:
+        """The user's column: as it was named, else the first of the known names that is there.
+
+        Example:
+            >>> log = Log(pd.DataFrame(columns=["Template_ID", "sex"]), "bbq", {"role": "sex"})
+            >>> log.named("role"), log.named("cluster"), log.named("label")
+            ('sex', 'Template_ID', None)
+        """
+        there = {str(column).casefold(): str(column) for column in self.frame}
+        for name in names:
+            if name in self.names:
+                return self.names[name] or None
+            for one in (name, *self.known.get(name, ())):
+                if one in there:
+                    return there[one]
+        return None
+
+    def column(self, name: str) -> "pd.Series | None":
+        """The column of that name, None where there is none."""
+        own = self.named(name)
+        return None if own is None else self.frame[own]
+
+    def words(self, own: str, kind: str, *, may_miss: bool = False) -> pd.Series:
+        """A column in our words of that kind.
+
+        Raises KatayoriError for a word that is not listed, naming it and those that are.
+        """
+        found = self.frame[own].map(lambda value: meaning(value, kind)).astype(object)
+        given = self.frame[own].fillna("").astype(str).str.strip() != ""
+        strange = self.frame[own][found.isna() & (given | (not may_miss))]
+        if len(strange):
+            known = ", ".join([*listed()["words"][kind]])
+            raise KatayoriError(
+                f"column {own!r} holds {strange.iloc[0]!r:.60}; a {kind} is one of {known}; name"
+                " another column by --column"
+            )
+        return found.where(found.notna(), None)
+
+    def places(self, name: str) -> list[str]:
+        """The columns `<name>_0`, `<name>_1`, ... as far as they are there without a gap."""
+        columns: list[str] = []
+        while f"{name}_{len(columns)}" in self.frame:
+            columns.append(f"{name}_{len(columns)}")
+        return columns
+
+    def texts(self) -> list[tuple[str | None, str]]:
+        """Text and ending of each answer, in the usual word; None where there is no text."""
+        column, finish = self.column("text"), self.column("finish")
+        texts = [None] * len(self.frame) if column is None else column.tolist()
+        ends = ["stop"] * len(self.frame) if finish is None else finish.fillna("stop").tolist()
+        both = zip(texts, ends, strict=True)
+        return [(None if pd.isna(text) else str(text), usual(end)) for text, end in both]
+
+    def there(self) -> str:
+        """The columns as a message names them."""
+        shown = ", ".join(str(name) for name in list(self.frame)[:SHOWN])
+        more = f", ... ({self.frame.shape[1]} columns)" if self.frame.shape[1] > SHOWN else ""
+        return shown + more
+
+
+def plain(value: Any) -> str:
+    """A word as words are compared: NFKC, without case, quotes and a period.
+
+    Example:
+        >>> plain(" “Ｎonneg”. ")
+        'nonneg'
+    """
+    return unicodedata.normalize("NFKC", str(value)).strip().casefold().strip("\"'“”.。*")
+
+
+def meaning(value: Any, kind: str) -> str | None:
+    """Our word of a kind for somebody's, None for a word that is not listed.
+
+    Example:
+        >>> meaning("Ambig", "context"), meaning(2.0, "verdict"), meaning("cat", "role")
+        ('ambiguous', '2', None)
+    """
+    return _ours(kind).get(plain(value).removesuffix(".0"))
+
+
+@lru_cache
+def _ours(kind: str) -> dict[str, str]:
+    words = listed()["words"][kind]
+    return {str(one): str(name) for name, others in words.items() for one in (name, *others)}
+
+
+def commonest(texts: Sequence[str | None]) -> str:
+    """The commonest texts with their counts, in words.
+
+    Example:
+        >>> commonest(["no idea", None, "C", "C"])
+        "'C' (2 times), 'no idea' (1 times)"
+    """
+    counts = Counter(text for text in texts if text is not None)
+    found = [f"{text!r:.60} ({n:,} times)" for text, n in counts.most_common(COMMONEST)]
+    return ", ".join(found) or "no text"
