@@ -3,7 +3,7 @@
 import numpy as np
 
 from katayori.data import jubaku
-from katayori.metrics import verdicts
+from katayori.metrics import sign_swap
 from katayori.papers import answers
 from katayori.prompting import requests
 from katayori.prompting.models import Endpoint, Model
@@ -13,7 +13,7 @@ from katayori.prompting.prompts import load_prompts
 def test_a_permutation_p_is_never_zero():
     """(1 + k) / (1 + B): even where no drawn pattern of signs reaches the observed sum."""
     shares = np.ones(40)
-    assert verdicts.sign_swap_test(shares)["p"] == 1 / verdicts.MOST_PATTERNS
+    assert sign_swap.sign_swap_test(shares)["p"] == 1 / sign_swap.MOST_PATTERNS
 
 
 def test_simulated_models_stay_out_of_a_variant():

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from katayori.metrics import verdicts
+from katayori.metrics import sign_swap, verdicts
 
 CASES, STUDIES = 36, 100
 ORDERS = np.tile([1, -1], 4)  # four instructions, and whether the neutral reason is A
@@ -25,7 +25,7 @@ def told(frame: pd.DataFrame, seed: int = 0) -> pd.Series:
     """The row of the notebook: interval over cases, exact test, verdict."""
     row = verdicts.line_test(frame, value="neutral", line=0.5, cluster="case")
     lean = (frame["neutral"] - 0.5).groupby(frame["case"]).sum()
-    row["p_exact"] = verdicts.sign_swap_test(lean, seed=seed)["p"]
+    row["p_exact"] = sign_swap.sign_swap_test(lean, seed=seed)["p"]
     gates = verdicts.gates(frame, factors=["letter"])
     return verdicts.verdict(row, margin=0.05, gates=gates, p="p_exact").iloc[0]
 

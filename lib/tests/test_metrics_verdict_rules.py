@@ -9,6 +9,7 @@ from scipy.stats import binomtest, t as student, ttest_1samp
 from katayori.errors import KatayoriError
 from katayori.frames import GIVEN, not_asked, reason_of
 from katayori.metrics.shares import cluster_share
+from katayori.metrics.sign_swap import sign_swap_test
 from katayori.metrics.verdicts import (
     TESTED,
     TOLD,
@@ -16,7 +17,6 @@ from katayori.metrics.verdicts import (
     claim,
     gates,
     line_test,
-    sign_swap_test,
     verdict,
 )
 from katayori_tools.papers.persona_jbbq.qa_bias import swap_test

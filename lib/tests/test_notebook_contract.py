@@ -104,7 +104,7 @@ LATE_MUTATIONS = {
         "katayori.metrics.words:contrast": "contrast",
     },
     "03_logprob_judge": {"katayori.metrics.few_labels:win_rate": "value"},
-    "04_jubaku_v2": {"katayori.metrics.verdicts:sign_swap_test": "p"},
+    "04_jubaku_v2": {"katayori.metrics.sign_swap:sign_swap_test": "p"},
     "05_inter_jbbq": {
         "katayori.metrics.mixed_logit:mixed_logit": "estimate",
     },

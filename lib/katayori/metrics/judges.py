@@ -30,7 +30,7 @@ from katayori.frames import (
 from katayori.metrics import ties
 from katayori.metrics.intervals import mean_interval
 from katayori.metrics.shares import cluster_share
-from katayori.metrics.verdicts import sign_swap_test
+from katayori.metrics.sign_swap import sign_swap_test
 
 MORE = ("n_correct", "n_missing", "p_cluster", "p_sign")
 #: What a letter means in each order: answer 1 stands as A in order "12", as B in order "21".
@@ -485,7 +485,7 @@ def question_swap_test(differences: Sequence[float]) -> float:
     Returns:
         The exact share of all 2^Q sign patterns whose sum lies as far from 0 or farther (the
         observed pattern among them, so never 0); of other than whole numbers that of
-        `verdicts.sign_swap_test`. NaN where no question differs.
+        `sign_swap.sign_swap_test`. NaN where no question differs.
 
     Example:
         >>> question_swap_test([1, 1, 1, 1, 1])

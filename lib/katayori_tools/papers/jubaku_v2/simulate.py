@@ -8,8 +8,8 @@ from scipy.special import expit
 from scipy.stats import chi2_contingency
 
 from katayori.metrics import shares
+from katayori.metrics.sign_swap import sign_swap_test
 from katayori.metrics.variation import varies
-from katayori.metrics.verdicts import sign_swap_test
 from katayori_tools.simulate_power import (
     ALONE,
     PROMISED,
