@@ -24,7 +24,7 @@ from katayori.prompting.requests import Request, Response
 from katayori_tools import environment
 from katayori_tools.asking import Scope, requests_of
 from katayori_tools.harness_inside import OF_PROBABILITIES
-from katayori_tools.harness_scores import BENCHMARKS, planted, read, samples, scores_of, split
+from katayori_tools.harness_scores import BENCHMARKS, planted, read, samples, scores_of
 from katayori_tools.notebooks import names
 
 #: Tells a folder of ours, which may be replaced, from one of the user's.
@@ -95,22 +95,11 @@ def write(folder: Path, paper: str, requests: Sequence[Request]) -> int:
 
     Raises KatayoriError for requests that a harness cannot ask.
     """
-    gold = get_paper(paper).gold_column
     settings = [{n: v for n, v in one.body.items() if n != "messages"} for one in requests]
     if any(one != settings[0] for one in settings):
         raise KatayoriError(f"{paper}: a task has one set of settings, its requests have several")
     rows = [
-        {
-            "row": number,
-            "item_id": request.item_id,
-            "prompt_id": request.prompt_id,
-            "messages": request.body["messages"],
-            "settings": settings[number],
-            "target": str(request.fields[gold]) if gold else "",
-            "columns": {name: _plain(value) for name, value in request.fields.items()},
-        }
-        for number, request in enumerate(requests)
-        if split(request.body["messages"])
+        _row(request) | {"row": n, "settings": settings[0]} for n, request in enumerate(requests)
     ]
     lines = [json.dumps(row, allow_nan=False) + "\n" for row in rows]
     _write(folder / "samples" / f"{paper}.jsonl", "".join(lines))
@@ -124,6 +113,22 @@ def write(folder: Path, paper: str, requests: Sequence[Request]) -> int:
     metrics.insert(0, _filled("yaml", paper=paper, settings=of_task))
     _write(folder / "lm_eval" / f"{paper}.yaml", "".join(metrics))
     return len(lines)
+
+
+def _row(request: Request) -> dict[str, Any]:
+    *before, last = request.body["messages"]
+    if last["role"] != "user" or [turn["role"] for turn in before] not in ([], ["system"]):
+        roles = ", ".join(turn["role"] for turn in request.body["messages"])
+        raise KatayoriError(f"a conversation of {roles} is not one of a system's and a user's text")
+    gold = get_paper(request.paper).gold_column
+    return {
+        "item_id": request.item_id,
+        "prompt_id": request.prompt_id,
+        "system": before[0]["content"] if before else "",
+        "prompt": last["content"],
+        "target": str(request.fields[gold]) if gold else "",
+        "columns": {name: _plain(value) for name, value in request.fields.items()},
+    }
 
 
 def _plain(value: Any) -> Any:
@@ -189,7 +194,7 @@ def _ours(folder: Path, papers: Sequence[str]) -> Iterator[tuple[str, str, float
     """Our scores of the answers that the model of the check gives."""
     for paper in papers:
         rows = samples(folder, paper)
-        texts = [planted(paper, "".join(split(row["messages"]))) for row in rows]
-        said = {n: read(paper, Response("ok", text, "stop")) for n, text in enumerate(texts)}
+        texts = [planted(paper, row["system"] + row["prompt"]) for row in rows]
+        said = {n: read(paper, Response("ok", text, "stop"))[1] for n, text in enumerate(texts)}
         for name, value in scores_of(paper, rows, said).items():
             yield paper, name, value

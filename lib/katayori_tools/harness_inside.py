@@ -14,10 +14,12 @@ from typing import Any
 
 from katayori.prompting.models import Server
 from katayori.prompting.requests import Request, Response
-from katayori_tools.harness_scores import BENCHMARKS, planted, read, samples, scores_of, split
+from katayori_tools.harness_scores import BENCHMARKS, Row, planted, read, samples, scores_of
 
-Row = dict[str, Any]
-
+#: What the metadata of a sample of inspect_ai holds beside the columns of its item.
+OF_SAMPLE = ("row", "item_id", "prompt_id", "settings")
+#: What a document of lm-evaluation-harness holds: the system's text apart from the user's.
+OF_DOCUMENT = ("row", "item_id", "prompt_id", "target", "system", "prompt")
 #: Settings that ask for probabilities.
 OF_PROBABILITIES = ("logprobs", "top_logprobs")
 
@@ -32,7 +34,6 @@ def task_of(file: str, paper: str, *, logprobs: bool = True) -> Any:
     from inspect_ai import Task, dataset, model, scorer, solver
 
     rows = samples(Path(file).resolve().parents[1], paper)
-    turns = {"system": model.ChatMessageSystem, "user": model.ChatMessageUser}
 
     @solver.solver(name="asked")
     def asked() -> Any:
@@ -48,8 +49,7 @@ def task_of(file: str, paper: str, *, logprobs: bool = True) -> Any:
     def answer() -> Any:
         async def score(state: Any, target: Any) -> Any:
             outcome, found = read(paper, _said(state.output.model_dump()["choices"], paper))
-            about = {"outcome": outcome}
-            return scorer.Score(value=found or outcome, answer=found, metadata=about)
+            return scorer.Score(value=found or outcome, answer=found)
 
         return score
 
@@ -57,21 +57,19 @@ def task_of(file: str, paper: str, *, logprobs: bool = True) -> Any:
     def scores() -> Any:
         def compute(scored: list[Any]) -> dict[str, float]:
             # The first answer of a sample that was asked several times.
-            answers = {
-                one.sample_metadata["row"]: (one.score.metadata["outcome"], one.score.answer)
-                for one in reversed(scored)
-            }
-            return scores_of(paper, rows, answers)
+            said = {one.sample_metadata["row"]: one.score.answer for one in reversed(scored)}
+            return scores_of(paper, rows, said)
 
         return compute
 
     listed = [
         dataset.Sample(
-            input=[turns[turn["role"]](content=turn["content"]) for turn in row["messages"]],
+            input=[model.ChatMessageSystem(content=row["system"])] * bool(row["system"])
+            + [model.ChatMessageUser(content=row["prompt"])],
             target=row["target"],
             # Logs name files by it, and an item's id may be any text.
             id=f"{row['prompt_id']}-{row['row']}",
-            metadata=row["columns"] | {name: row[name] for name in row if name != "messages"},
+            metadata=row["columns"] | {name: row[name] for name in OF_SAMPLE},
         )
         for row in rows
     ]
@@ -105,33 +103,27 @@ class LmEvalTask:
         # All scores are of the same samples and are computed once.
         self._scores = lru_cache(maxsize=4)(self._computed)
 
-    def _computed(self, kept: tuple[tuple[int, str, str | None], ...]) -> dict[str, float]:
-        return scores_of(self.paper, self.rows, {row: (out, found) for row, out, found in kept})
+    def _computed(self, kept: tuple[tuple[int, str | None], ...]) -> dict[str, float]:
+        return scores_of(self.paper, self.rows, dict(kept))
 
     def dataset(self, **_: Any) -> dict[str, Any]:
         """The samples as the only split, from the file alone."""
         from datasets import Dataset
 
-        return {"test": Dataset.from_list([document(row) for row in self.rows])}
+        documents = [{name: row[name] for name in OF_DOCUMENT} for row in self.rows]
+        return {"test": Dataset.from_list(documents)}
 
     def process_results(self, doc: Mapping[str, Any], results: Sequence[str]) -> dict[str, Any]:
-        """Row, outcome and answer of one sample, once for each score.
+        """Row and answer of one sample, once for each score.
 
         The harness does not say whether a text was cut off, so every text counts as whole.
         """
-        kept = (doc["row"], *read(self.paper, Response("ok", results[0] or "", "stop")))
-        return dict.fromkeys(BENCHMARKS[self.paper].names(), kept)
+        _, found = read(self.paper, Response("ok", results[0] or "", "stop"))
+        return dict.fromkeys(BENCHMARKS[self.paper].names(), (doc["row"], found))
 
     def aggregation(self, name: str) -> Callable[[Sequence[Sequence[Any]]], float]:
         """What makes the score of that name of all samples."""
         return lambda kept: self._scores(tuple(map(tuple, kept)))[name]
-
-
-def document(row: Row) -> Row:
-    """A row as lm-evaluation-harness holds it: flat, the system's text apart from the user's."""
-    system, user = split(row["messages"])
-    told = {name: row[name] for name in ("row", "item_id", "prompt_id", "target")}
-    return told | {"system": system, "prompt": user}
 
 
 def main() -> None:
@@ -142,7 +134,7 @@ def main() -> None:
     from lm_eval.tasks import TaskManager
 
     folder, papers = Path(sys.argv[1]), sys.argv[2:]
-    texts = [("".join(split(row["messages"])), p) for p in papers for row in samples(folder, p)]
+    texts = [(row["system"] + row["prompt"], p) for p in papers for row in samples(folder, p)]
     known = {text: planted(paper, text) for text, paper in texts}
 
     class Planted(LM):

@@ -13,7 +13,6 @@ from typing import Any
 import pandas as pd
 
 from katayori.data.files import json_lines
-from katayori.errors import KatayoriError
 from katayori.metrics import agreement, bbq, exchange, judges, shares, verdicts
 from katayori.metrics.factors import by_factor
 from katayori.metrics.variation import varies
@@ -24,8 +23,8 @@ from katayori.prompting.requests import Response
 
 UNREADABLE = "お答えできません。"
 Row = dict[str, Any]
-#: Outcome and answer of the sample of each row.
-Answers = Mapping[int, tuple[str, str | None]]
+#: The answer to the sample of each row; None for what cannot be read.
+Answers = Mapping[int, str | None]
 
 
 @dataclass(frozen=True)
@@ -157,20 +156,18 @@ def scores_of(paper: str, rows: list[Row], answers: Answers) -> dict[str, float]
     their last digit.
     """
     benchmark = BENCHMARKS[paper]
-    made = [
-        row["columns"]
-        | {name: row[name] for name in ("item_id", "prompt_id")}
-        | dict(zip(("outcome", "answer"), answers[row["row"]], strict=True))
-        for row in rows
-        if row["row"] in answers
-    ]
     found = dict.fromkeys(benchmark.names(), float("nan"))
     for start, prompts in benchmark.parts().items():
-        frame = pd.DataFrame([one for one in made if one["prompt_id"] in prompts])
-        n = sum(one["answer"] is not None for one in made if one["prompt_id"] in prompts)
-        found |= {f"{start}n": float(n), f"{start}invalid": float(len(frame) - n)}
+        made = [
+            row["columns"] | {"item_id": row["item_id"], "answer": answers[row["row"]]}
+            for row in rows
+            if row["row"] in answers and row["prompt_id"] in prompts
+        ]
+        n = sum(one["answer"] is not None for one in made)
+        found |= {f"{start}n": float(n), f"{start}invalid": float(len(made) - n)}
         if not n:
             continue
+        frame = pd.DataFrame(made)
         frame["cluster"] = get_paper(paper).cluster_of(frame)
         for one in benchmark.measured(frame).to_dict("records"):
             for end, column in (("", "value"), ("_low", "ci_low"), ("_high", "ci_high")):
@@ -186,15 +183,3 @@ def planted(paper: str, text: str) -> str:
     if drawn % 6 == 0:
         return UNREADABLE
     return room.shortest.format(room.options[drawn // 6 % len(room.options)])
-
-
-def split(messages: list[dict[str, str]]) -> tuple[str, str]:
-    """The system's text, empty without one, and the user's.
-
-    Raises KatayoriError for a conversation of another form, which lm-evaluation-harness cannot ask.
-    """
-    *before, last = messages
-    if last["role"] != "user" or [turn["role"] for turn in before] not in ([], ["system"]):
-        roles = ", ".join(turn["role"] for turn in messages)
-        raise KatayoriError(f"a conversation of {roles} is not one of a system's and a user's text")
-    return (before[0]["content"] if before else ""), last["content"]

@@ -21,7 +21,7 @@ from katayori.prompting.requests import Response
 from katayori_tools import cli, environment, harness
 from katayori_tools.asking import Scope, requests_of
 from katayori_tools.convert import importable
-from katayori_tools.harness_inside import LmEvalTask, document
+from katayori_tools.harness_inside import LmEvalTask
 from katayori_tools.harness_scores import (
     BENCHMARKS,
     UNREADABLE,
@@ -29,7 +29,6 @@ from katayori_tools.harness_scores import (
     read,
     samples as rows_of,
     scores_of,
-    split,
 )
 
 PAPERS = sorted(paper_ids())
@@ -75,7 +74,7 @@ def written(tmp_path_factory):
 
 def said(paper, rows) -> list[str]:
     """What the model of the check answers."""
-    return [planted(paper, "".join(split(row["messages"]))) for row in rows]
+    return [planted(paper, row["system"] + row["prompt"]) for row in rows]
 
 
 def same(one: dict, other: dict) -> bool:
@@ -91,13 +90,12 @@ def test_a_sample_holds_the_very_messages_and_settings_of_our_request(written, p
     rows = rows_of(written, paper)
     assert [row["row"] for row in rows] == list(range(len(requests)))
     for row, request in zip(rows, requests, strict=True):
-        assert {"messages": row["messages"], **row["settings"]} == request.body
+        turns = [("system", row["system"])] * bool(row["system"]) + [("user", row["prompt"])]
+        messages = [{"role": role, "content": content} for role, content in turns]
+        assert {"messages": messages, **row["settings"]} == request.body
         assert (row["item_id"], row["prompt_id"]) == (request.item_id, request.prompt_id)
         gold = get_paper(paper).gold_column
         assert row["target"] == (str(request.fields[gold]) if gold else "")
-        doc = document(row)
-        turns = [("system", doc["system"])] * bool(doc["system"]) + [("user", doc["prompt"])]
-        assert turns == [(turn["role"], turn["content"]) for turn in row["messages"]]
     assert {row["prompt_id"] for row in rows} == set(BENCHMARKS[paper].prompts)
 
 
@@ -135,7 +133,7 @@ def test_hostile_ids_and_texts_stay_data(tmp_path, hostile):
     if hostile:
         assert hostile not in code and f"{hostile}\n" not in task
     [row, _] = rows_of(tmp_path / "new", "discrim_eval")
-    assert row["item_id"] == hostile and document(row)["prompt"] == f"x{hostile}"
+    assert row["item_id"] == hostile and row["prompt"] == f"x{hostile}"
     assert {file.relative_to(tmp_path).parts[0] for file in tmp_path.rglob("*")} == {"new"}
 
 
@@ -176,13 +174,12 @@ def test_the_command_writes_twice_and_runs_nothing_unchecked(tmp_path, monkeypat
 def test_a_task_scores_as_we_do_though_samples_end_in_any_order(written, paper):
     rows = rows_of(written, paper)
     texts = said(paper, rows)
-    answers = {n: read(paper, Response("ok", text, "stop")) for n, text in enumerate(texts)}
+    answers = {n: read(paper, Response("ok", text, "stop"))[1] for n, text in enumerate(texts)}
     ours = scores_of(paper, rows, answers)
     assert same(ours, scores_of(paper, rows, dict(reversed(answers.items()))))
     assert any(0 < abs(value) < 1 for value in ours.values()), "a score that says nothing"
     task = LmEvalTask(str(written / "lm_eval" / f"utils_{paper}.py"), paper)
-    docs = [document(row) for row in rows]
-    kept = [task.process_results(doc, [text]) for doc, text in zip(docs, texts, strict=True)]
+    kept = [task.process_results(row, [text]) for row, text in zip(rows, texts, strict=True)]
     for name, value in ours.items():
         logged = json.loads(json.dumps([one[name] for one in reversed(kept)]))  # as in a log
         assert same({name: task.aggregation(name)(logged)}, {name: value})
@@ -245,7 +242,7 @@ def test_scores_are_the_headlines_of_the_notebooks(paper, tmp_path):
     # Seeds of recordings differ from item to item, which no task can ask.
     harness.write(tmp_path, paper, [replace(q, body=q.body | {"seed": 0}) for q in asked])
     responses = [to_response(recorded[q.prompt_id][q.item_id, 0]) for q in asked]
-    answers = {n: read(paper, response) for n, response in enumerate(responses)}
+    answers = {n: read(paper, response)[1] for n, response in enumerate(responses)}
     scores = scores_of(paper, rows_of(tmp_path, paper), answers)
     for name, (what, cell) in HEADLINES[paper].items():
         fits = wanted["cell"].map(lambda one, cell=cell: cell.items() <= json.loads(one).items())
@@ -258,7 +255,7 @@ def test_scores_are_the_headlines_of_the_notebooks(paper, tmp_path):
 def test_who_follows_a_position_has_no_score_of_bias(tmp_path):
     harness.write(tmp_path, "persona_jbbq", harness.asked("persona_jbbq", limit=6))
     rows = rows_of(tmp_path, "persona_jbbq")
-    scores = scores_of("persona_jbbq", rows, {n: ("ok", "1") for n in range(len(rows))})
+    scores = scores_of("persona_jbbq", rows, dict.fromkeys(range(len(rows)), "1"))
     starts = [f"{prompt}_" for prompt in BENCHMARKS["persona_jbbq"].prompts]
     of_bias = [f"{start}{name}" for start in starts for name in ("diff_amb", "acc_dis_low")]
     assert all(math.isnan(scores[name]) for name in of_bias)
@@ -267,14 +264,14 @@ def test_who_follows_a_position_has_no_score_of_bias(tmp_path):
 
 def test_what_cannot_be_read_is_wrong_in_05_and_counted_everywhere(written):
     rows = rows_of(written, "inter_jbbq")
-    right = {n: ("ok", str(row["columns"]["label"])) for n, row in enumerate(rows)}
+    right = {n: str(row["columns"]["label"]) for n, row in enumerate(rows)}
     prompt = rows[0]["prompt_id"]
     lost = [
         n
         for n, row in enumerate(rows)
         if row["prompt_id"] == prompt and row["columns"]["context_condition"] != "ambiguous"
     ]
-    half = right | dict.fromkeys(lost[::2], ("out_of_choice", None))
+    half = right | dict.fromkeys(lost[::2])
     scores = scores_of("inter_jbbq", rows, half)
     assert scores[f"{prompt}_invalid"] == len(lost[::2])
     assert scores[f"{prompt}_acc_dis"] == pytest.approx(1 - len(lost[::2]) / len(lost))
@@ -288,7 +285,7 @@ def test_every_paper_has_a_benchmark_whose_prompts_can_be_read_from_a_log():
 
 def test_an_undefined_score_is_nan_and_no_answer_is_counted(written):
     rows = rows_of(written, "jubaku_v2")
-    lost = {n: read("jubaku_v2", Response("error")) for n in range(len(rows))}
+    lost = {n: read("jubaku_v2", Response("error"))[1] for n in range(len(rows))}
     scores = scores_of("jubaku_v2", rows, lost)
     assert math.isnan(scores["accuracy"]) and scores["n"] == 0
     assert scores["invalid"] == len(rows)
@@ -333,7 +330,7 @@ def test_both_harnesses_find_our_scores(tmp_path, monkeypatch, capsys, harnesses
     assert cli.main(["convert", *words]) == 0
     assert "0 rows refused" in capsys.readouterr().out
     requests = harness.asked("persona_jbbq", limit=4)
-    came = [read("persona_jbbq", one) for one in import_answers(answers, requests)]
+    came = [read("persona_jbbq", one)[1] for one in import_answers(answers, requests)]
     rows = rows_of(folder, "persona_jbbq")
     ours = scores_of("persona_jbbq", rows, dict(enumerate(came)))
     own = table[(table["paper"] == "persona_jbbq") & (table["harness"] == "inspect_ai")]
