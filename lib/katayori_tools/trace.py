@@ -8,6 +8,7 @@ import json
 import re
 import shlex
 from collections.abc import Mapping
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -55,53 +56,48 @@ def trace(
         KatayoriError: no such row, no such run.
     """
     run = run_folders.only_run(profiles.load(profile), notebooks.names(models), label or "")
-    found = _fitting(result, _rows_of(run, papers))
-    for paper, number, row in found[:LISTED] if len(found) > 1 else ():
-        print(visible(f"{notebooks.registry()[paper].stem[:2]}  {number:>5}  {_in_words(row)}"))
+    found = _fitting(
+        result, run, [one for one in notebooks.choose(papers) if one != notebooks.LAST]
+    )
     if len(found) > 1:
+        for paper, number, row in found[:LISTED]:
+            print(visible(f"{notebooks.registry()[paper].stem[:2]}  {number:>5}  {_in_words(row)}"))
         more = "" if len(found) <= LISTED else f", of which the first {LISTED} stand here"
         print(f"{len(found)} rows fit{more}; name one: RESULT=<its number> PAPERS=<its paper>")
         return
-    paper, number, row = found[0]
-    print(visible(f"row {number} of {paper}/results.json: {_in_words(row)}"))
-    print(visible("\n".join(f"  {line}" for line in _value_of(row))))
+    [(paper, number, row)] = found
+    print(visible(f"row {number} of {paper}/results.json: {_in_words(row)}\n{_value_of(row)}"))
     if row["source"] in ANSWERED and row["prompt_id"]:
         _tell_answers(run / paper, row, limit, save)
     else:
         print(visible(_without_answers(paper, row)))
 
 
-def _rows_of(run: Path, papers: str | None) -> list[tuple[str, int, Row]]:
-    """Paper, number and row of all results of a run."""
-    chosen = [paper for paper in notebooks.choose(papers) if paper != notebooks.LAST]
-    files = {paper: run / paper / "results.json" for paper in chosen}
-    rows = [
-        (paper, number, row)
-        for paper, file in files.items()
-        if file.is_file()
-        for number, row in enumerate(json.loads(file.read_text(encoding="utf-8")), 1)
-    ]
-    if not chosen:
+def _fitting(result: str, run: Path, papers: list[str]) -> list[tuple[str, int, Row]]:
+    """Paper, number and row of what a number or words mean. KatayoriError where nothing fits."""
+    if not papers:
         raise KatayoriError("notebook 00 has no answers of its own; name one of 01 to 05")
+    rows = [(paper, n, row) for paper in papers for n, row in enumerate(_rows(run / paper), 1)]
     if not rows:
-        raise KatayoriError(f"no results of {', '.join(chosen)} in {run}; run the notebooks first")
-    return rows
-
-
-def _fitting(result: str, rows: list[tuple[str, int, Row]]) -> list[tuple[str, int, Row]]:
-    """The rows that a number or words mean. KatayoriError where there are none."""
-    if not result.strip():
+        raise KatayoriError(f"no results of {', '.join(papers)} in {run}; run the notebooks first")
+    words = result.casefold().split()
+    if not words:
         raise KatayoriError("name a row: RESULT=<its number> or words of it")
     if re.fullmatch(r"[+-]?\d+", result.strip()):
         found = [one for one in rows if one[1] == int(result)]
     else:
-        words = result.casefold().split()
         found = [one for one in rows if all(word in _searched(one[2]) for word in words)]
     if not found:
-        papers = {paper: number for paper, number, _ in rows}
-        there = ", ".join(f"{paper} has {number} rows" for paper, number in papers.items())
+        last = {paper: number for paper, number, _ in rows}
+        there = ", ".join(f"{paper} has {number} rows" for paper, number in last.items())
         raise KatayoriError(f"no row fits RESULT={result!r}; {there}")
     return found
+
+
+def _rows(folder: Path) -> list[Row]:
+    file = folder / "results.json"
+    rows: list[Row] = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else []
+    return rows
 
 
 def _searched(row: Row) -> str:
@@ -113,26 +109,23 @@ def _in_words(row: Row) -> str:
     return " | ".join(part for part in (row["what"], row["model"], cell) if part)
 
 
-def _value_of(row: Row) -> list[str]:
-    """What the row says, a line each."""
+def _value_of(row: Row) -> str:
+    """What the row says, in lines."""
     ends = [f"{row[end]:.6g}" for end in ("ci_low", "ci_high") if row[end] is not None]
     value = "none" if row["value"] is None else f"{row['value']:.6g}"
     value += f" [{', '.join(ends)}]" if ends else ""
     counts = [f"{name} {row[name]}" for name in ("n", "n_invalid", "clusters") if row[name]]
     told = [f"value {value} {row['unit'] or ''}".rstrip(), *counts, f"status {row['status']}"]
-    lines = [", ".join(told)]
-    if row["verdict"]:
-        lines += [f"verdict: {row['verdict']}. {row['why'] or ''}"]
-    lines += [f"prompts: {row['prompt_id'] or 'none named'}; answers: {row['source']}"]
-    return lines
+    verdict = f"\n  verdict: {row['verdict']}. {row['why'] or ''}" if row["verdict"] else ""
+    prompts = f"prompts: {row['prompt_id'] or 'none named'}; answers: {row['source']}"
+    return f"  {', '.join(told)}{verdict}\n  {prompts}"
 
 
 def _without_answers(paper: str, row: Row) -> str:
     """Where a row comes from that rests on no answers which could be shown."""
     if row["source"] == "published":
-        folder = paths.data_dir() / "published" / paper
-        files = ", ".join(sorted(file.name for file in folder.iterdir()))
-        return f"A figure of the paper, from data/published/{paper}/ ({files})."
+        files = sorted(one.name for one in (paths.data_dir() / "published" / paper).iterdir())
+        return f"A figure of the paper, from data/published/{paper}/ ({', '.join(files)})."
     if row["source"] == "simulated":
         planted = get_paper(paper).about["simulated"].get(row["model"], "a cell of the notebook")
         again = f"make reproduce PAPERS={notebooks.registry()[paper].stem[:2]}"
@@ -145,14 +138,25 @@ def _without_answers(paper: str, row: Row) -> str:
 
 def _tell_answers(folder: Path, row: Row, limit: int, save: str | None) -> None:
     """Prints the files and the answers of a row."""
-    about = _provenance(folder)
+    import pandas as pd
+
+    about = json.loads((folder / "provenance.json").read_text(encoding="utf-8"))
     if "read" not in about:
         raise KatayoriError(f"{folder} was made before runs listed what they read; run it again")
     reads = _reads(about, row)
-    shards = {name: one for read in reads for name, one in read["shards"].items()}
-    for name, noted in shards.items():
+    for name, noted in {k: one for read in reads for k, one in read["shards"].items()}.items():
         print(f"  {_checked(row['paper'], name, noted)}")
-    answers = _answers(folder, reads)
+    study = run_folders.reopened(folder)
+    frames = [
+        study.answers(
+            one["prompt_id"],
+            models=[one["model"]],
+            items=one["items"],
+            repetitions=one["repetitions"],
+        )
+        for one in reads
+    ]
+    answers = pd.concat(frames, ignore_index=True)
     chosen, of_cell, unmatched = of_the_cell(answers, row["cell"])
     print(f"{len(answers):,} answers were read to these prompts; the cell picks {len(chosen):,}.")
     print(visible(_how_far(row, chosen, unmatched)))
@@ -165,16 +169,17 @@ def _tell_answers(folder: Path, row: Row, limit: int, save: str | None) -> None:
     several = ["prompt_id"] * (chosen["prompt_id"].nunique() > 1)
     columns = dict.fromkeys(["item_id", *several, *of_cell, *OF_ANSWER, *given])
     listed = chosen[[name for name in columns if name in chosen]]
-    print(_as_text(listed.head(limit)))
-    if save:
-        safe = listed.astype(object).map(harmless).rename(columns=harmless)
-        try:
-            safe.to_csv(save, index=False, lineterminator="\n")
-        except OSError as error:
-            raise KatayoriError(f"{save} cannot be written: {error}") from None
-        print(f"all {len(listed):,} answers: {save}")
-    else:
+    shown = listed.head(limit).astype(object)
+    print(shown.where(shown.notna(), "-").map(_as_text).to_string(index=False))
+    if not save:
         print(f"{len(listed):,} answers in all; -o file.csv (make: SAVE=file.csv) writes them")
+        return
+    safe = listed.astype(object).map(harmless).rename(columns=harmless)
+    try:
+        safe.to_csv(save, index=False, lineterminator="\n")
+    except OSError as error:
+        raise KatayoriError(f"{save} cannot be written: {error}") from None
+    print(f"all {len(listed):,} answers: {save}")
 
 
 def _reads(about: Mapping[str, Any], row: Row) -> list[dict[str, Any]]:
@@ -190,10 +195,6 @@ def _reads(about: Mapping[str, Any], row: Row) -> list[dict[str, Any]]:
     ]
 
 
-def _provenance(folder: Path) -> dict[str, Any]:
-    return json.loads((folder / "provenance.json").read_text(encoding="utf-8"))
-
-
 def _checked(paper: str, name: str, about: Mapping[str, Any]) -> str:
     """A file of recorded answers, and whether it is the one that was read."""
     path = paths.data_dir() / "recorded" / paper / name
@@ -202,19 +203,6 @@ def _checked(paper: str, name: str, about: Mapping[str, Any]) -> str:
     same = "as in the manifest" if is_same else "NOT the file that this run read"
     count, digest = about["count"], about["sha256"][:12]
     return f"data/recorded/{paper}/{name}: {count:,} answers, sha256 {digest}…, {same}"
-
-
-def _answers(folder: Path, reads: list[dict[str, Any]]) -> "pd.DataFrame":
-    """The answers of these reads, read again with the parameters of the run."""
-    import pandas as pd
-
-    study = run_folders.reopened(folder)
-    how = [(one["model"], one["prompt_id"], one["items"], one["repetitions"]) for one in reads]
-    frames = [
-        study.answers(prompt, models=[model], items=items, repetitions=repetitions)
-        for model, prompt, items, repetitions in how
-    ]
-    return pd.concat(frames, ignore_index=True)
 
 
 def of_the_cell(
@@ -243,31 +231,23 @@ def of_the_cell(
 def _how_far(row: Row, chosen: "pd.DataFrame", unmatched: list[str]) -> str:
     """Whether the answers are those of the row, and what of its cell picked none of them."""
     n, n_invalid = row["n"] or 0, row["n_invalid"] or 0
-    lines = []
+    told = ""
     if unmatched:
-        lines.append(
-            f"Picks no answers by itself: {', '.join(unmatched)}. This names a statistic, or a"
-            " choice that the notebook makes."
-        )
+        told = f"Picks no answers by itself: {', '.join(unmatched)}. This names a statistic, or a"
+        told += " choice that the notebook makes.\n"
     if len(chosen) == n + n_invalid:
         those = "Their number is that of" if unmatched else "These are"
-        lines.append(f"{those} the {n:,} + {n_invalid:,} invalid of the row.")
-    else:
-        lines.append(
-            f"The row counts {n:,} and {n_invalid:,} invalid: the notebook chooses or pairs among"
-            " these answers, or counts something else, and that is not followed here."
-        )
-    return "\n".join(lines)
-
-
-def _as_text(frame: "pd.DataFrame") -> str:
-    """A few answers for a terminal, whatever they hold."""
-    shown = frame.astype(object).where(frame.notna(), "-")
-    texts = shown.map(
-        lambda one: f"{one:.4g}" if isinstance(one, float) else visible(one).replace("\n", "⏎")
+        return f"{told}{those} the {n:,} + {n_invalid:,} invalid of the row."
+    return (
+        f"{told}The row counts {n:,} and {n_invalid:,} invalid: the notebook chooses or pairs among"
+        " these answers, or counts something else, and that is not followed here."
     )
-    cut = texts.map(lambda one: one if len(one) <= LONGEST else f"{one[:LONGEST]}…")
-    return cut.to_string(index=False)
+
+
+def _as_text(one: Any) -> str:
+    """A cell for a terminal, whatever it holds."""
+    text = f"{one:.4g}" if isinstance(one, float) else visible(one).replace("\n", "⏎")
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}…"
 
 
 # -- in reports ------------------------------------------------------------------------------------
@@ -278,30 +258,29 @@ def table(folder: Path) -> str:
 
     HTML for report.html; empty where the folder holds no results.
     """
-    file = folder / "results.json"
-    rows = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else []
-    numbers: dict[tuple[str, str], list[int]] = {}
-    for number, row in enumerate(rows, 1):
-        numbers.setdefault((row["what"], row["source"]), []).append(number)
-    about = _provenance(folder) if (folder / "provenance.json").is_file() else {}
+    rows, noted = _rows(folder), folder / "provenance.json"
+    about = json.loads(noted.read_text(encoding="utf-8")) if noted.is_file() else {}
     paper = rows[0]["paper"] if rows else notebooks.LAST
     if paper == notebooks.LAST or paper not in notebooks.registry() or "read" not in about:
         return ""
-    lines = []
-    for (what, source), own in numbers.items():
-        of_what = [rows[number - 1] for number in own]
-        ids = {one for row in of_what for one in (row["prompt_id"] or "-").split("+")}
-        shards = {name for row in of_what for one in _reads(about, row) for name in one["shards"]}
-        cells = [what, source, _spans(own), ", ".join(sorted(ids)), str(len(shards) or "-")]
-        cells.append(f"<code>{escape(command(paper, about, own[0]))}</code>")
-        texts = [*map(escape, cells[:-1]), cells[-1]]
-        lines.append("<tr>" + "".join(f"<td>{text}</td>" for text in texts) + "</tr>")
+    results: dict[tuple[str, str], dict[int, Row]] = {}
+    for number, row in enumerate(rows, 1):
+        results.setdefault((row["what"], row["source"]), {})[number] = row
     heads = ("result", "answers", "rows of results.json", "prompts", "files", "command")
-    head = "".join(f"<th>{one}</th>" for one in heads)
+    lines = "".join(f"<th>{one}</th>" for one in heads)
+    lines = f"<thead><tr>{lines}</tr></thead><tbody>"
+    for (what, source), own in results.items():
+        ids = {one for row in own.values() for one in (row["prompt_id"] or "-").split("+")}
+        reads = [one for row in own.values() for one in _reads(about, row)]
+        files = len({name for one in reads for name in one["shards"]})
+        cells = [what, source, _spans(own), ", ".join(sorted(ids)), str(files or "-")]
+        told = "".join(f"<td>{escape(text)}</td>" for text in cells)
+        asked = escape(command(paper, about, next(iter(own))))
+        lines += f"<tr>{told}<td><code>{asked}</code></td></tr>"
     return (
         '<h2 id="trace">Where each number comes from</h2>\n<p>The command prints the first of the'
         " rows with the files and the raw answers behind it; another number prints another row.</p>"
-        f"\n<table><thead><tr>{head}</tr></thead><tbody>{''.join(lines)}</tbody></table>\n"
+        f"\n<table>{lines}</tbody></table>\n"
     )
 
 
@@ -316,9 +295,8 @@ def command(paper: str, about: Mapping[str, Any], number: int) -> str:
     return f"make trace {' '.join(words)}"
 
 
-def _spans(numbers: list[int]) -> str:
+def _spans(numbers: Mapping[int, Row]) -> str:
     """Numbers in rising order as spans: 1-3, 7."""
-    starts = [one for one in numbers if one - 1 not in numbers]
-    ends = [one for one in numbers if one + 1 not in numbers]
-    pairs = zip(starts, ends, strict=True)
-    return ", ".join(f"{a}" if a == b else f"{a}-{b}" for a, b in pairs)
+    runs = [[*run] for _, run in groupby(enumerate(numbers), lambda one: one[1] - one[0])]
+    ends = [(run[0][1], run[-1][1]) for run in runs]
+    return ", ".join(f"{a}" if a == b else f"{a}-{b}" for a, b in ends)
