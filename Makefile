@@ -102,8 +102,7 @@ harness: setup  ## our benchmarks as tasks of inspect_ai and lm-eval, run agains
 analyse: setup  ## somebody else's log with our denominators and tests (LOG=my.eval ARGS="--kind bbq --dialects")
 	$(KATAYORI) analyse "$$LOG" $(WORDS)
 
-compare: setup  ## two runs or two models, headlines first (A= B=), or any number side by side on a page (RUNS="a b c")
-	@$(if $(RUNS),PYTHONPATH=lib $(BIN)/python -m katayori_tools.environment setup-site)
+compare: setup  ## two runs or two models, headlines first (A= B=), or the headlines of any number as one table (RUNS="a b c")
 	$(KATAYORI) compare $(if $(RUNS),--runs="$$RUNS","$$A" "$$B") $(call option,PAPERS,papers) $(call option,PROFILE,profile) $(WORDS)
 
 .PHONY: trace

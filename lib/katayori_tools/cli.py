@@ -339,7 +339,7 @@ def _add_data(commands: Commands) -> None:
     )
     one.add_argument("a", nargs="?", help="a profile, a run folder, a label, or a model")
     one.add_argument("b", nargs="?", help="the other one")
-    about = "two or more of these: their headlines side by side, as a table and a page"
+    about = "two or more of these: their headlines side by side, as a table"
     one.add_argument("--runs", metavar="NAMES", help=about)
     add_papers(one)
     one.add_argument(

@@ -1,10 +1,11 @@
 """`make compare A= B=`: two runs, or two models of one run: their headlines, then every row.
 
-`make compare RUNS=` shows any number of them side by side (`compare_runs`).
+`make compare RUNS=` writes the headlines of any number of them side by side.
 """
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +20,16 @@ from katayori.report.headlines import NUMBERS, WHOLE, WITH_VALUE, headlines
 from katayori.report.run import harmless
 from katayori.report.tables import visible
 from katayori_tools import notebooks
-from katayori_tools.named_runs import Side, find_runs, plain_name, run_of, side_of
+from katayori_tools.named_runs import (
+    SHOWN,
+    Side,
+    chosen,
+    find_runs,
+    plain_name,
+    run_of,
+    side_by_side,
+    side_of,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -54,10 +64,8 @@ WIDTH, LONGEST = 100, 48
 BOUNDS = ("low_bound", "high_bound")
 
 
-def _pair(
-    name_a: str, name_b: str, profile: str, papers: list[str]
-) -> tuple["pd.DataFrame", "pd.DataFrame"]:
-    """The rows of both sides.
+def _pair(name_a: str, name_b: str, profile: str, papers: list[str]) -> list["pd.DataFrame"]:
+    """The rows of both sides, of the papers that both have.
 
     Where either is a model, or each run asked one other model, only those models' rows.
     """
@@ -76,7 +84,15 @@ def _pair(
         raise KatayoriError(f"their rows cannot be paired: {has}; {remedy}")
     if are_single and (not are_runs or a.models != b.models):
         a, b = a.of_model(), b.of_model()
-    return _shared(name_a, a.rows, name_b, b.rows, papers)
+    has_a, has_b = (sorted(set(side.rows["paper"])) for side in (a, b))
+    both = [paper for paper in has_a if paper in has_b and paper in (papers or has_a)]
+    of_each = f"'{name_a}' has {', '.join(has_a)}; '{name_b}' has {', '.join(has_b)}"
+    if not both:
+        asked = f" of {', '.join(papers)}" if papers else ""
+        raise KatayoriError(f"no paper{asked} is in both: {of_each}")
+    if has_a != has_b and not papers:
+        print(f"compared: {', '.join(both)}, the papers in both; {of_each}", file=sys.stderr)
+    return [side.rows[side.rows["paper"].isin(both)] for side in (a, b)]
 
 
 def _has_a_pair(a: Side, b: Side) -> bool:
@@ -86,26 +102,8 @@ def _has_a_pair(a: Side, b: Side) -> bool:
     return not set(a.rows["model"].dropna()).isdisjoint(b.rows["model"])
 
 
-def _shared(
-    name_a: str, a: "pd.DataFrame", name_b: str, b: "pd.DataFrame", papers: list[str]
-) -> tuple["pd.DataFrame", "pd.DataFrame"]:
-    """The rows of the papers that both have; KatayoriError, naming theirs, where there are none."""
-    has_a = sorted(set(a["paper"]))
-    has_b = sorted(set(b["paper"]))
-    wanted = papers or has_a
-    both = [paper for paper in has_a if paper in has_b and paper in wanted]
-    papers_of_each = f"'{name_a}' has {', '.join(has_a)}; '{name_b}' has {', '.join(has_b)}"
-    if not both:
-        asked = f" of {', '.join(papers)}" if papers else ""
-        raise KatayoriError(f"no paper{asked} is in both: {papers_of_each}")
-    if has_a != has_b and not papers:
-        compared = f"compared: {', '.join(both)}, the papers in both"
-        print(f"{compared}; {papers_of_each}", file=sys.stderr)
-    return a[a["paper"].isin(both)], b[b["paper"].isin(both)]
-
-
-def _as_text(cell: dict[str, object]) -> str:
-    return " ".join(f"{name}={value}" for name, value in cell.items())
+def _cell(levels: dict[str, object]) -> str:
+    return " ".join(f"{name}={value}" for name, value in levels.items())
 
 
 def _matched(a: "pd.DataFrame", b: "pd.DataFrame", identity: tuple[str, ...]) -> "pd.DataFrame":
@@ -114,7 +112,7 @@ def _matched(a: "pd.DataFrame", b: "pd.DataFrame", identity: tuple[str, ...]) ->
     A field of `COMPARED` with one value in A and another in B is what is being compared, so it does
     not tell rows apart; the source of answers does only where rows would be confused without it.
     """
-    a, b = (side.assign(cell=side["cell"].map(_as_text)) for side in (a, b))
+    a, b = (side.assign(cell=side["cell"].map(_cell)) for side in (a, b))
     compared: dict[str, str] = {}  # the fields that are compared, and their two values
     for field in COMPARED:
         values = [*a[field].unique(), *b[field].unique()] if field in identity else []
@@ -276,56 +274,48 @@ def _of_headline(row: dict[Any, Any]) -> Iterator[str]:
         yield measure
         measure = ""
     yield f"{measure:<{LONGEST}} {row['shown_a']:<25} {row['shown_b']}"
-    yield f"    {_contrast(row)}{row['verdict']}"
+    is_known = not np.isnan(row["difference"])
+    contrast = ""
+    if is_known:
+        digits = 0 if row["unit"] in WHOLE else 3
+        value = row | {"value": row["difference"]}
+        contrast = f"B - A {with_interval(value, digits=digits, scale=1, signed=True)}  "
+    if is_known and not np.isnan(row["p"]):
+        p, p_holm = (
+            f"{one:.3f}" if one >= 0.001 else "<0.001" for one in (row["p"], row["p_holm"])
+        )
+        contrast += f"p {p} (Holm {p_holm})  "
+    yield f"    {contrast}{row['verdict']}"
     if _is_unreadable(row):
-        yield f"    {_unreadable(row)}"
-
-
-def _contrast(row: dict[Any, Any]) -> str:
-    """B - A with its interval and p; empty where there is none."""
-    if np.isnan(row["difference"]):
-        return ""
-    digits = 0 if row["unit"] in WHOLE else 3
-    told = with_interval(row | {"value": row["difference"]}, digits=digits, scale=1, signed=True)
-    if np.isnan(row["p"]):
-        return f"B - A {told}  "
-    p, p_holm = (f"{row[name]:.3f}" if row[name] >= 0.001 else "<0.001" for name in ("p", "p_holm"))
-    return f"B - A {told}  p {p} (Holm {p_holm})  "
-
-
-def _unreadable(row: dict[Any, Any]) -> str:
-    shares = {"A": row["unreadable_a"], "B": row["unreadable_b"]}
-    known = (f"{side} {100 * share:.1f} %" for side, share in shares.items() if share == share)
-    told = f"unreadable: {', '.join(known)}"
-    if np.isnan(row["difference"]):
-        return told
-    ends = f"B - A {row['lowest']:+z.3f} to {row['highest']:+z.3f} whatever they would have been"
-    return f"{told}; {'bounds of B - A not known' if np.isnan(row['lowest']) else ends}"
+        shares = {"A": row["unreadable_a"], "B": row["unreadable_b"]}
+        known = (f"{side} {100 * share:.1f} %" for side, share in shares.items() if share == share)
+        told = f"    unreadable: {', '.join(known)}"
+        if is_known and np.isnan(row["lowest"]):
+            told += "; bounds of B - A not known"
+        elif is_known:
+            ends = f"{row['lowest']:+z.3f} to {row['highest']:+z.3f}"
+            told += f"; B - A {ends} whatever they would have been"
+        yield told
 
 
 def compare(
     a: str = "", b: str = "", *, profile: str, papers: str | None = None, runs: str = ""
 ) -> int:
     """Prints the headlines of both, writes them to outputs/compare/<A>-<B>-headlines.csv and every
-    row to outputs/compare/<A>-<B>.csv; with `runs`, shows these side by side.
+    row to outputs/compare/<A>-<B>.csv; with `runs`, those of all of these side by side.
     """
+    wanted = notebooks.names(papers)
     if runs:
-        from katayori_tools import compare_runs
-
-        return compare_runs.show(runs, profile, notebooks.names(papers))
+        return _side_by_side(list(dict.fromkeys(notebooks.names(runs))), profile, wanted)
     if not a or not b:
         raise KatayoriError(
             "name what to compare: make compare A=<run or model> B=<run or model>, or"
             ' RUNS="<run or model> <run or model> ..."'
         )
-    sides = _pair(a, b, profile, notebooks.names(papers))
+    sides = _pair(a, b, profile, wanted)
     frame, told = join(*sides), contrasts(*sides)
-    name = paths.safe_name(f"{plain_name(a)}-{plain_name(b)}")
-    path = paths.outputs_dir() / "compare" / f"{name}.csv"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    frame.astype(object).map(harmless).to_csv(path, index=False)
-    of_headlines = path.with_name(f"{name}-headlines.csv")
-    told.astype(object).map(harmless).to_csv(of_headlines, index=False)
+    path = _written(frame, [a, b])
+    _written(told, [a, b], "-headlines")
     names = frame.loc[frame["headline"].astype(bool), "model"].dropna().unique()
     models = ", ".join(map(str, names if len(names) else frame["model"].dropna().unique()))
     print(visible(f"A = {a}, B = {b}; models: {models}"))
@@ -335,3 +325,28 @@ def compare(
     both, only_a, only_b = ((frame["only_in"] == side).sum() for side in ("", "A", "B"))
     print(f"{both} in both, {only_a} only in A, {only_b} only in B", file=sys.stderr)
     return 0
+
+
+def _side_by_side(names: Sequence[str], profile: str, papers: Sequence[str]) -> int:
+    """Prints the values of all, and writes them to outputs/compare/<names>.csv."""
+    if len(names) < 2:
+        raise KatayoriError(
+            'name two or more that differ: make compare RUNS="<run or model> <run or model>"'
+        )
+    frame = side_by_side(chosen(names, profile, papers))
+    path = _written(frame, names)
+    shown = frame.head(SHOWN)[["paper", "measure", "name", "shown", "n"]]
+    print(visible(shown.to_string(index=False, na_rep="-")))
+    if len(frame) > SHOWN:
+        print(f"... {len(frame) - SHOWN} more values in the file")
+    print(f"{len(frame)} values of {frame['name'].nunique()} models: {path}", file=sys.stderr)
+    return 0
+
+
+def _written(frame: "pd.DataFrame", names: Sequence[str], ending: str = "") -> Path:
+    """The file of a comparison, written."""
+    name = paths.safe_name("-".join(map(plain_name, names)))
+    path = paths.outputs_dir() / "compare" / f"{name}{ending}.csv"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    frame.astype(object).map(harmless).to_csv(path, index=False)
+    return path

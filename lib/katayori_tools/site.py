@@ -216,12 +216,6 @@ def _scripts(papers: Iterable[str]) -> Pages:
         return dict(zip(programs, made, strict=True))
 
 
-def write_one(folder: Path, page: str) -> Path:
-    """Writes a page alone, in place of an older one, and returns its file."""
-    shutil.rmtree(folder.with_name(f".{folder.name}"), ignore_errors=True)
-    return write_pages(folder, {}, {"index": page}, {})
-
-
 def site(
     *, profile: str = "recorded", models: str = "", runs: str = "", interface: bool = True
 ) -> None:

@@ -45,8 +45,8 @@ Two intervals that overlap do not show that two models are alike, and two that l
 test: all models answered the same items. `make compare A= B=` tests on the answers, item by item.
 The limit of detection is {LIMIT_NOTE}.
 
-Runs and models of yours stand beside the recorded ones: `make site RUNS="my-model@custom"` or, as a
-page alone, `make compare RUNS="recorded my-model@custom"`.
+Runs and models of yours stand beside the recorded ones: `make site RUNS="my-model@custom"`. As a
+table alone: `make compare RUNS="recorded my-model@custom"`.
 """
 
 

@@ -211,13 +211,11 @@ def test_a_paper_that_a_run_lacks_is_one_clear_line(outputs, capsys):
     assert "'recorded' has no headline of inter_jbbq to compare; it has discrim_eval" in told
 
 
-def test_the_command_writes_every_value_as_a_table(outputs, frame, monkeypatch, capsys):
-    pages = {}
-    monkeypatch.setattr(site, "write_one", lambda folder, make: pages.setdefault("made", folder))
+def test_the_command_writes_every_value_as_a_table(outputs, frame, capsys):
     assert cli.main(["compare", "--runs", ", ".join(NAMES)]) == 0
     told = capsys.readouterr()
     file = outputs / "compare" / "recorded-gpu-2-imported_old.csv"
-    assert str(file) in told.err and pages["made"] == file.with_suffix("")
+    assert str(file) in told.err
     kept = pd.read_csv(file)
     assert list(kept.columns) == list(frame.columns) and len(kept) == len(frame)
     assert kept["value"].dropna().tolist() == pytest.approx(frame["value"].dropna().tolist())
@@ -250,11 +248,9 @@ def _texts(page):
 
 @pytest.fixture(scope="module")
 def page(outputs, frame):
-    """The file of the page, as `make compare RUNS=` makes it."""
+    """The file of the page."""
     environment.setup_site()
-    folder = outputs / "compare" / "page"
-    folder.parent.mkdir(exist_ok=True)
-    return site.write_one(folder, site_pages.models_page(frame))
+    return site.write_pages(outputs / "page", {}, {"index": site_pages.models_page(frame)}, {})
 
 
 def test_the_tables_hold_the_values_of_the_results(outputs, page):
