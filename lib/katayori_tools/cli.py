@@ -481,7 +481,7 @@ def _add_keeping(commands: Commands) -> None:
     new_command(
         commands,
         "work",
-        calling("work_copies"),
+        calling("teaching"),
         "copies of the notebooks to work in, in outputs/work",
     )
 

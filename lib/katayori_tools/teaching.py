@@ -1,20 +1,38 @@
-"""For lecturers: `make students` writes copies of the notebooks to hand out, `make slides` a talk
-of each.
+"""For lectures: `make lab` works on copies of the notebooks, `make students` writes copies to hand
+out, `make slides` a talk of each.
 
-nbconvert makes both. A talk is one HTML file (slides.html, slides.css) with a script of ours
-(slides.js) that shows one slide at a time, and the speaker's notes when they are asked for; without
-scripts, and printed, all stand below one another. It asks the network for nothing.
+A cell tagged `slide` holds a list of slides under `talk` in its metadata (`Slide`). A slide can
+show the cell's one picture, one small table, its printed text or its code. What a headline says of
+a finding is found in what the run printed, so that it changes with the run. nbconvert makes of a
+talk one HTML file (slides.html, slides.css) with a script of ours (slides.js) that shows one slide at a
+time, and the speaker's notes when they are asked for; without scripts, and printed, all stand below
+one another. It asks the network for nothing.
 """
 
+import json
+import re
+import shutil
+import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
+
+from nbformat.v4 import new_code_cell, new_output
+from pydantic import AfterValidator, Field, model_validator
 
 from katayori import paths, profiles, run_folders
 from katayori.data import paper_facts
+from katayori.data.schema import Count, Number, Schema, Text, checked
 from katayori.errors import KatayoriError
-from katayori_tools import first_page, notebooks, pages, paper_files, talk
+from katayori_tools import first_page, notebooks, pages, paper_files
+from katayori_tools.markup import tree
 
+#: In the folder of the copies to work in: file -> sha256 of what was copied.
+RECORD = ".copied.json"
+#: JupyterLab asks the network for news of its makers unless it is told not to.
+QUIET = {"fetchNews": "false", "checkForUpdates": False, "doNotDisturbMode": True}
+TAG = "slide"
 #: What stands at the foot of a slide that shows answers.
 LABELS = {
     "simulated": "simulated respondents",
@@ -24,9 +42,49 @@ LABELS = {
 #: Cells that speak of recorded models have no slides in a talk about a user's own.
 OF_OTHERS = frozenset({"recorded", "exercise"})
 NO_TALK = "no talk: no cell is tagged `slide`"
+#: A name in a text, which stands for what was found: {{gap}}.
+NAME = re.compile(r"\{\{(\w+)\}\}")
+#: The heading that a section begins with.
+HEADING = re.compile(r"## (\d+) ·")
+#: The outputs that a slide shows whole, and the element that it takes out of an output's HTML.
+WHOLE = {"figure": {"image/png", "image/svg+xml"}, "text": {"stdout"}, "code": {"stdout"}}
+PART = {"figure": "img", "table": "table", "text": "pre"}
 
 
-# -- students --------------------------------------------------------------------------------------
+# -- copies ----------------------------------------------------------------------------------------
+
+
+def work() -> None:
+    """Copies the notebooks to outputs/work, where trying things out changes no tracked file, and
+    turns news of the Lab off. A copy that somebody has worked in is kept, and this is said.
+    """
+    folder = paths.root() / "outputs" / "work"
+    folder.mkdir(parents=True, exist_ok=True)
+    copied = _object(folder / RECORD)
+    for path in notebooks.registry().values():
+        copy, now, before = folder / path.name, paths.sha256(path), copied.get(path.name)
+        if copy.exists() and paths.sha256(copy) not in (now, before):
+            if now != before:
+                print(
+                    f"{path.name}: your copy in {folder} is kept; the notebook has changed since"
+                    " (remove the copy to start from it)"
+                )
+        else:
+            shutil.copyfile(path, copy)
+            copied[path.name] = now
+    (folder / RECORD).write_text(json.dumps(copied, indent=1) + "\n", encoding="utf-8")
+    file = Path(sys.prefix, "share", "jupyter", "lab", "settings", "overrides.json")
+    settings = _object(file) | {"@jupyterlab/apputils-extension:notification": QUIET}
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(json.dumps(settings, indent=1) + "\n", encoding="utf-8")
+
+
+def _object(file: Path) -> dict[str, Any]:
+    """A JSON object of a file; empty where there is none, or it is none."""
+    with suppress(OSError, ValueError):
+        found = json.loads(file.read_text(encoding="utf-8"))
+        return found if isinstance(found, dict) else {}
+    return {}
 
 
 def students(*, papers: str | None = None) -> None:
@@ -55,6 +113,142 @@ def students(*, papers: str | None = None) -> None:
         (folder / path.name).write_text(str(text), encoding="utf-8", newline="\n")
         print(f"{path.name}: {told.get('exercises', 0)} exercises")
     print(f"written to {folder}; the solutions stay in notebooks/solutions")
+
+
+# -- what stands in a cell -------------------------------------------------------------------------
+
+
+def _with_one_group(pattern: str) -> str:
+    with suppress(re.error):
+        if re.compile(pattern).groups == 1:
+            return pattern
+    raise ValueError("must be a regular expression with one group")
+
+
+class Slide(Schema):
+    """One slide, as it stands in the metadata of a cell.
+
+    Attributes:
+        headline: the message, at most 100 characters; {{name}} stands for what `find` finds. A
+            slide that shows a figure needs none: the figure's title is its message.
+        notes: for the speaker, in markdown. minutes: how long it takes.
+        kind: title (the first one), question (to the room) or plain.
+        body: a short text below the headline, in markdown. show: what of the cell stands below.
+        source: whose answers these are (`answers`: those of the run, whatever their source);
+            needed where something but code is shown.
+        rows: which rows of a table, or lines of the code, are shown, from 1 (empty: all).
+        columns: the same of a table's columns.
+        find: name -> regular expression with one group, searched in what the notebook printed.
+        otherwise: the headline of a run in which one of them is not found.
+    """
+
+    notes: Text
+    minutes: Annotated[Number, Field(gt=0)]
+    headline: str = ""
+    kind: Literal["plain", "title", "question"] = "plain"
+    body: str = ""
+    show: Literal["nothing", "figure", "table", "text", "code"] = "nothing"
+    source: Literal["answers", "simulated", "published", "example"] | None = None
+    rows: list[Count] = Field(default_factory=list)
+    columns: list[Count] = Field(default_factory=list)
+    find: dict[str, Annotated[str, AfterValidator(_with_one_group)]] = Field(default_factory=dict)
+    otherwise: str = ""
+
+    @model_validator(mode="after")
+    def _is_complete(self) -> "Slide":
+        if not self.headline and self.show != "figure":
+            raise ValueError("needs a headline: only a figure has a title of its own")
+        if self.show in PART and self.source is None:
+            raise ValueError(f"shows a {self.show} and must name its source")
+        if self.find and not self.otherwise:
+            raise ValueError("must say in `otherwise` what stands there if nothing is found")
+        unknown = set(NAME.findall(self.headline + self.body + self.notes)) - set(self.find)
+        if unknown:
+            raise ValueError(f"names {', '.join(sorted(unknown))}, which `find` does not have")
+        return self
+
+
+def fill(cells: list[Any], leave_out: frozenset[str] = frozenset()) -> tuple[list[Any], int]:
+    """The slides of executed cells, and the number of those that the run has nothing for.
+
+    Args:
+        cells: of the notebook. leave_out: tags of cells whose slides do not belong to this run.
+
+    Returns:
+        a code cell a slide: what it shows of its cell, and in the metadata the fields of `Slide`
+        with what was found, and the number of the section.
+
+    Raises KatayoriError naming the cell whose metadata is wrong.
+    """
+    printed = "\n".join(
+        output.get("text") or output.get("data", {}).get("text/plain", "")
+        for cell in cells
+        for output in cell.get("outputs", [])
+    )
+    filled: list[Any] = []
+    section, lacking = "", 0
+    for cell in cells:
+        section = heading[1] if (heading := HEADING.match(cell.source)) else section
+        for slide in slides_of(cell, leave_out):
+            outputs = _exhibit(cell, slide)
+            if slide.show in PART and not outputs:
+                lacking += 1
+                continue
+            lines = enumerate(cell.source.split("\n") if slide.show == "code" else [], 1)
+            code = "\n".join(line for n, line in lines if not slide.rows or n in slide.rows)
+            told = _filled(slide, printed)
+            told["headline"] = told["headline"] or _title(outputs)
+            filled.append(
+                new_code_cell(code, outputs=outputs, metadata=told | {"section": section})
+            )
+    return filled, lacking
+
+
+def slides_of(cell: Any, leave_out: frozenset[str] = frozenset()) -> list[Slide]:
+    """The slides of one cell; none where it is not tagged, or with a tag that is left out."""
+    tags = cell.metadata.get("tags", [])
+    if TAG not in tags or leave_out & set(tags):
+        return []
+    where = f"cell {cell.get('id', '?')}, metadata talk"
+    talk = cell.metadata.get("talk")
+    if not talk:
+        raise KatayoriError(f"{where}: a cell tagged {TAG!r} needs a list of slides there")
+    return checked(list[Slide], json.loads(json.dumps(talk)), where)
+
+
+def _exhibit(cell: Any, slide: Slide) -> list[Any]:
+    """The output that a slide shows of its cell; empty where it shows none or the run has none."""
+    for output in cell.get("outputs", []):
+        data = output.get("data", {})
+        if WHOLE.get(slide.show, set()) & {output.get("name"), *data}:
+            return [output]
+        page = tree(data.get("text/html", ""))
+        if slide.show in PART and (part := page.select_one(PART[slide.show])):
+            for parts, numbers in (("tbody tr", slide.rows), ("tr > *", slide.columns)):
+                named = ", ".join(f":nth-child({number})" for number in numbers)
+                for one in part.select(f"{parts}:not({named})") if numbers else []:
+                    one.decompose()
+            return [new_output("display_data", {"text/html": str(part)})]
+    return []
+
+
+def _title(outputs: list[Any]) -> str:
+    """The title of the picture that a slide shows."""
+    [shown] = outputs
+    picture: Any = tree(shown.data.get("text/html", "")).img or {}
+    about = shown.metadata.get("image/png") or picture
+    return str(about.get("alt", ""))
+
+
+def _filled(slide: Slide, printed: str) -> dict[str, Any]:
+    """The slide with each {{name}} replaced; its other headline where something is not found."""
+    hits = {name: re.search(one, printed, re.MULTILINE) for name, one in slide.find.items()}
+    found = {name: " ".join(hit[1].split()) if hit else "" for name, hit in hits.items()}
+    told = slide.model_dump()
+    told["headline"] = slide.headline if all(found.values()) else slide.otherwise
+    for key in ("headline", "body", "notes"):
+        told[key] = NAME.sub(lambda hit: found[hit[1]] or "—", told[key])
+    return told
 
 
 # -- slides ----------------------------------------------------------------------------------------
@@ -100,30 +294,34 @@ def write_talk(ipynb_path: Path, html_path: Path, occasion: Sequence[str] = ()) 
         ipynb_path: of the notebook. html_path: of the talk. occasion: who gives it, and when.
     """
     notebook, folder = pages.load(ipynb_path), ipynb_path.parent.absolute()
+    heading = pages.title(notebook)
     own = first_page.is_own(folder)
-    given, lacking = talk.fill(notebook.cells, OF_OTHERS if own else frozenset())
-    if not given:
+    notebook.cells, lacking = fill(notebook.cells, OF_OTHERS if own else frozenset())
+    if not notebook.cells:
         html_path.unlink(missing_ok=True)
         return [NO_TALK]
     number, _, paper = ipynb_path.stem.partition("_")
-    heading = pages.title(notebook)
     answers = _answers(folder)
-    notebook.cells = [_cell(one, answers, number) for one in given]
-    notebook.cells[0].metadata["cited"] = [*citations(paper), " · ".join(filter(None, occasion))]
-    template, style, script = (_shipped(f"slides.{kind}") for kind in ("html", "css", "js"))
+    for about in (cell.metadata for cell in notebook.cells):
+        label = [LABELS.get(about.source, answers)] if about.source else []
+        label += [f"notebook {number}, section {about.section}"] if about.section else []
+        about["label"] = " · ".join(label)
+    cited = [*citations(paper), " · ".join(filter(None, occasion))]
+    notebook.cells[0].metadata["cited"] = cited
+    template, style, script = (
+        Path(__file__).with_name(f"slides.{kind}").read_text(encoding="utf-8")
+        for kind in ("html", "css", "js")
+    )
     body = pages.render(notebook, folder, template)
     content = f"<main>{body}</main><footer id='turn'></footer><script>{script}</script>"
     policy = f"{pages.POLICY}; script-src {pages.source(script)}"
     html = pages.document(heading or html_path.stem, content, policy=policy, style=style)
     html_path.write_text(html, encoding="utf-8", errors="backslashreplace", newline="\n")
-    told = [f"{len(given)} slides, {talk.minutes(given):g} minutes"]
+    minutes = sum(cell.metadata.minutes for cell in notebook.cells)
+    told = [f"{len(notebook.cells)} slides, {minutes:g} minutes"]
     if lacking:
         told.append(f"{lacking} slides are left out: this run has no such figure or table")
-    return told if own or lacking else [*told, *talk.breaches(given)]
-
-
-def _shipped(name: str) -> str:
-    return Path(__file__).with_name(name).read_text(encoding="utf-8")
+    return told
 
 
 def citations(paper: str) -> list[str]:
@@ -147,14 +345,3 @@ def _answers(folder: Path) -> str:
     counts = pages.read(folder / "provenance.json").get("answers", {})
     sources = [source for source in pages.MEANING if source in counts and source != "simulated"]
     return f"{' and '.join(sources)} answers" if sources else "recorded answers"
-
-
-def _cell(one: talk.Filled, answers: str, number: str) -> Any:
-    """The cell of one slide: what it shows, and its texts for the template in the metadata."""
-    from nbformat.v4 import new_code_cell
-
-    source = one.slide.source
-    label = [LABELS.get(source, answers)] if source else []
-    label += [f"notebook {number}, section {one.section}"] if one.section else []
-    metadata = one.slide.model_dump() | {"label": " · ".join(label)}
-    return new_code_cell(one.code, outputs=one.outputs, metadata=metadata)

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from katayori import paths
-from katayori_tools import cli, notebooks, work_copies
+from katayori_tools import cli, notebooks, teaching
 
 
 @pytest.fixture
@@ -18,7 +18,7 @@ def place(tmp_path, monkeypatch):
     registry = {path.stem[3:]: path for path in sorted(books.glob("*.ipynb"))}
     monkeypatch.setattr(notebooks, "registry", lambda: registry)
     monkeypatch.setattr(paths, "root", lambda: tmp_path)
-    monkeypatch.setattr(work_copies.sys, "prefix", str(tmp_path / "env"))
+    monkeypatch.setattr(teaching.sys, "prefix", str(tmp_path / "env"))
     return tmp_path
 
 
@@ -48,7 +48,7 @@ def test_work_that_was_never_recorded_is_kept(place):
     folder = place / "outputs/work"
     folder.mkdir(parents=True)
     (folder / "01_a.ipynb").write_text("mine")
-    (folder / work_copies.RECORD).write_text("no json")
+    (folder / teaching.RECORD).write_text("no json")
     assert cli.main(["work"]) == 0 and (folder / "01_a.ipynb").read_text() == "mine"
 
 
