@@ -4,9 +4,9 @@ out, `make slides` a talk of each.
 A cell tagged `slide` holds a list of slides under `talk` in its metadata (`Slide`). A slide can
 show the cell's one picture, one small table, its printed text or its code. What a headline says of
 a finding is found in what the run printed, so that it changes with the run. nbconvert makes of a
-talk one HTML file (slides.html, slides.css) with a script of ours (slides.js) that shows one slide at a
-time, and the speaker's notes when they are asked for; without scripts, and printed, all stand below
-one another. It asks the network for nothing.
+talk one HTML file (slides.html, slides.css) with a script of ours (slides.js) that shows one slide
+at a time, and the speaker's notes when they are asked for; without scripts, and printed, all stand
+below one another. It asks the network for nothing.
 """
 
 import json
