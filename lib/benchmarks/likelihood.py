@@ -14,6 +14,7 @@ its load.
 """
 
 import argparse
+import json
 import statistics
 import tempfile
 import time
@@ -51,8 +52,8 @@ def scores(name: str, n: int, url: str = "") -> tuple[list[list[tuple[float, int
     from katayori.prompting.prompts import Prompt
     from katayori.prompting.requests import build
     from katayori_tools.answer_store import Store
-    from katayori_tools.likelihood import parse_scores
-    from katayori_tools.scoring import score_all
+    from katayori_tools.collect import collect_sync
+    from katayori_tools.record import SCORER, score_all
 
     prompt = Prompt(
         "bench",
@@ -69,12 +70,15 @@ def scores(name: str, n: int, url: str = "") -> tuple[list[list[tuple[float, int
     requests = build(items(n), prompt, model, endpoint)
     with tempfile.TemporaryDirectory() as folder, Store(Path(folder) / "s.sqlite") as store:
         started = time.perf_counter()
-        summary = score_all(requests, model, endpoint, store, base_url=url, progress=False)
+        if endpoint.name == SCORER:
+            summary = score_all(requests, model, endpoint, store, progress=False)
+        else:
+            summary = collect_sync(requests, model, endpoint, store, base_url=url, progress=False)
         seconds = summary.seconds or time.perf_counter() - started
         answers = [answer for _, answer in store.get(requests)]
     if failed := [answer.error for answer in answers if answer and answer.outcome != "ok"]:
         raise SystemExit(f"{len(failed)} of {len(answers)} failed, e.g. {failed[0]}")
-    return [parse_scores(answer.text, 2) for answer in answers if answer], seconds
+    return [json.loads(answer.text) for answer in answers if answer], seconds
 
 
 def told(name: str, differences: Sequence[float]) -> str:

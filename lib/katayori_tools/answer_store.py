@@ -251,3 +251,10 @@ def answers(*, papers: str | None = None, models: str | None = None) -> None:
 def printable(text: str) -> str:
     """An endpoint may name itself as it likes; a terminal obeys what is not printable."""
     return text if text.isprintable() else ascii(text)
+
+
+def replace_file(path: Path, data: bytes) -> None:
+    """Write a file whole or not at all."""
+    part = path.with_suffix(".part")
+    part.write_bytes(data)
+    part.replace(path)

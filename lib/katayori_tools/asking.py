@@ -6,7 +6,6 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, NamedTuple, get_args
@@ -15,6 +14,7 @@ from katayori import paths, profiles
 from katayori.errors import KatayoriError, UnavailableError, expect
 from katayori.papers import answers, get_paper, items as source, paper_ids
 from katayori.papers.items import OwnItems
+from katayori.papers.paper import hash_of
 from katayori.prompting import prompts, recordings
 from katayori.prompting.models import Endpoint, Model, get_model, registry
 from katayori.prompting.prompts import Prompt
@@ -37,7 +37,6 @@ from katayori_tools.choices import (
 from katayori_tools.collect import Summary, collect_sync
 from katayori_tools.notebooks import LAST, names
 from katayori_tools.papers import modules
-from katayori_tools.planned import as_planned, sample
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -185,13 +184,40 @@ def items_of(
     if dataset in sets:
         items = sample(sets[dataset](), size)
     elif dataset in room.more:
-        items = modules("more")[paper].load_more(dataset, size)
+        items = as_planned(paper, dataset, size)
     elif size is None and not is_recorded:
         items = load_rows(paper, dataset, limit=limit, own=own)
     else:
         items = as_planned(paper, dataset, size)
     rows: Any = items.to_dict("records")  # pandas does not say that its columns have names
     return rows
+
+
+def as_planned(paper: str, dataset: str, size: int | None) -> "pd.DataFrame":
+    """The items of an entry of the plan, whose size counts items, as they are asked."""
+    room = get_paper(paper)
+    own = modules("asked")
+    if paper in own:
+        frozen: pd.DataFrame = own[paper].planned(dataset, size)
+        return frozen
+    return room.as_asked(sample(room.read(dataset, {})[0], size))
+
+
+def sample(items: "pd.DataFrame", size: int | None, *, whole: str | None = None) -> "pd.DataFrame":
+    """At least `size` items chosen by the hash of their ids, in their own order; None or a larger
+    number keeps all.
+
+    `whole` names a column whose groups are taken in full (a question with its whole cross of
+    attributes), as many groups as it takes to reach `size`: statistics that compare answers within
+    a question need that.
+    """
+    if size is None or size >= len(items):
+        return items
+    column = whole or "item_id"
+    counts = items.groupby(column, sort=False).size()
+    ranked = sorted(counts.index, key=hash_of)
+    reached = counts[ranked].cumsum().searchsorted(size) + 1
+    return items[items[column].isin(ranked[:reached])].reset_index(drop=True)
 
 
 def plan(paper: str) -> list[dict[str, Any]]:
@@ -251,24 +277,6 @@ def from_rows(
         filled = answers.with_earlier(rows, prompt, model, endpoint, earlier, **options)
         built.append(build(filled, prompt, model, endpoint, repetitions=repetitions, **options))
     return [request for group in zip_longest(*built) for request in group if request]
-
-
-def served(
-    model: Model, endpoint: Endpoint, base_url: str, needed: Any
-) -> AbstractContextManager[str]:
-    """`with` it: the base URL to ask: given, the endpoint's, or of a local engine of this block.
-
-    A server of the user's own must answer even where everything is stored: raises KatayoriError.
-    """
-    if endpoint.own:
-        return nullcontext(servers.reached(endpoint, base_url))
-    if not needed:
-        return nullcontext("")
-    if base_url or endpoint.kind != "local":
-        return nullcontext(endpoint.address(base_url))
-    from katayori_tools.engines import server
-
-    return server.serve(model.id, endpoint.name)
 
 
 def _with_prompts(chosen: Asking) -> list[str]:
@@ -408,7 +416,7 @@ def _ask(chosen: Asking, step: Step, sending: Sending) -> None:
     _, name, model, endpoint, requests = step
     with Store(store_path()) as store:
         pending = store.pending(requests)
-        with served(model, endpoint, chosen.server.base_url, pending) as url:
+        with servers.served(model, endpoint, chosen.server.base_url, pending) as url:
             summary = collect_sync(
                 requests,
                 model,

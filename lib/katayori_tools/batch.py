@@ -40,8 +40,8 @@ from katayori.prompting.prompts import load_prompts
 from katayori.prompting.requests import Request, Response
 from katayori.prompting.store import batches, store_path
 from katayori.report.tables import visible
-from katayori_tools import recording, servers
-from katayori_tools.answer_store import Store
+from katayori_tools import servers
+from katayori_tools.answer_store import Store, replace_file
 from katayori_tools.asking import LONG_ANSWER as STAND_IN, StepPlan, planned_steps
 from katayori_tools.choices import Asking, OwnServer
 from katayori_tools.notebooks import names
@@ -309,7 +309,7 @@ def read_state(folder: Path) -> State:
 
 
 def save_state(folder: Path, state: State) -> None:
-    recording.replace_file(folder / STATE, orjson.dumps(state, option=orjson.OPT_INDENT_2))
+    replace_file(folder / STATE, orjson.dumps(state, option=orjson.OPT_INDENT_2))
 
 
 # -- submit and fetch ------------------------------------------------------------------------------
@@ -408,7 +408,7 @@ async def _download(folder: Path, file: str, shard: Shard, base_url: str) -> "Ba
             for kind, file_id in outputs.items():
                 if remote.status in FINAL and file_id:
                     content = (await client.files.content(file_id)).content
-                    recording.replace_file(folder / f"{kind}-{file}", sender.mask(content))
+                    replace_file(folder / f"{kind}-{file}", sender.mask(content))
     return remote
 
 

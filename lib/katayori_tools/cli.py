@@ -199,8 +199,6 @@ def _add_asking(commands: Commands) -> None:
             one.add_argument("--pilot", choices=("stored", "recorded"), help=about)
         if name == "record":
             one.add_argument("--limit", type=positive, help="ask about so many items (a pilot)")
-            editions = ("first", "second", "third")
-            one.add_argument("--edition", choices=editions, help="only this edition")
         else:
             add_limit(one, "ask about so many")
             _add_items(one)

@@ -90,7 +90,6 @@ class SecondRecording(Recording):
     kind: Literal["chat", "likelihood"] = "chat"
     #: A number or a list, so that one sentence says what is valid.
     repetitions: Annotated[Any, AfterValidator(_are_repetitions)] = 1
-    seed_rule: int | None = None
 
     @model_validator(mode="after")
     def _is_told_from_the_first_edition(self) -> "SecondRecording":

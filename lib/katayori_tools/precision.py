@@ -3,8 +3,7 @@
 `make estimate` says it in a line a model and paper, on the answers that the store holds already.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
@@ -18,6 +17,7 @@ from katayori.profiles import MOST
 from katayori.study import Study
 from katayori_tools import inputs, papers
 from katayori_tools.choices import Asking
+from katayori_tools.papers import Measured
 
 #: Levels of the first facet that a pilot should have, and that a design has at least: below, no
 #: interval can be relied on.
@@ -33,24 +33,6 @@ NO_MEAN = (
 _Counts = Mapping[str, int]
 
 
-@dataclass(frozen=True)
-class Measured:
-    """The score of a paper whose uncertainty is looked into.
-
-    Attributes:
-        name: of the score. value: the answers that count, with its share of each in column `value`
-            (missing where unreadable). facets: columns of what is crossed -> the word for several
-            levels; the first is what another study would draw anew. complete: those of which all
-            levels there are can be asked. prompts: ids of those that count; empty: all.
-    """
-
-    name: str
-    value: Callable[[pd.DataFrame], pd.DataFrame]
-    facets: Mapping[str, str]
-    complete: tuple[str, ...] = ()
-    prompts: tuple[str, ...] = ()
-
-
 def measured() -> dict[str, Measured]:
     """What is measured of each paper that one design of facets fits.
 
@@ -61,7 +43,7 @@ def measured() -> dict[str, Measured]:
         >>> set(measured()) < set(paper_ids())
         True
     """
-    return papers.collected("precision", "MEASURED")
+    return papers.collected("asked", "MEASURED")
 
 
 def pilot(

@@ -11,7 +11,7 @@ from katayori.prompting.requests import Request, Response
 from katayori.prompting.store import store_path
 from katayori_tools import servers
 from katayori_tools.answer_store import Store
-from katayori_tools.asking import served, wanted
+from katayori_tools.asking import wanted
 from katayori_tools.choices import USUAL_SENDING, Asking, Sending
 from katayori_tools.collect import collect_sync
 
@@ -34,7 +34,7 @@ def repeat(chosen: Asking, sending: Sending = USUAL_SENDING, *, repetitions: int
         everything = [*requests, *again]
         _check_server(everything, endpoint, base_url)
         with Store(store_path()) as store:
-            with served(model, endpoint, base_url, store.pending(everything)) as url:
+            with servers.served(model, endpoint, base_url, store.pending(everything)) as url:
                 stopped = collect_sync(
                     everything,
                     model,

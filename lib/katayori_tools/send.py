@@ -19,7 +19,7 @@ from katayori.prompting.letters import letter_of, parse_verdict
 from katayori.prompting.models import Endpoint, Model
 from katayori.prompting.requests import Request, Response
 from katayori.report.tables import visible
-from katayori_tools import vllm_scoring, wire
+from katayori_tools import likelihood, wire
 
 
 def _count(value: Any) -> int | None:
@@ -284,9 +284,9 @@ class Sender:
 
     async def _score(self, request: Request) -> Response:
         """Scores the continuations by the log probabilities of prompts that end with them."""
-        bodies = vllm_scoring.bodies(request, self.model)
+        bodies = likelihood.bodies(request, self.model)
         replies = [await self._post(body) for body in bodies]
-        return vllm_scoring.read(replies, request)
+        return likelihood.read(replies, request)
 
     async def _post(self, body: dict[str, Any]) -> Any:
         """One call: the parsed answer. Raises as `send` does."""

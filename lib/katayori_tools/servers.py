@@ -4,8 +4,9 @@ import os
 import socket
 import urllib.request
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
+from typing import Any
 from urllib.parse import urlsplit
 
 from katayori.errors import KatayoriError
@@ -98,6 +99,24 @@ def reached(endpoint: Endpoint, base_url: str = "") -> str:
             f" ({cause}): is the server running, and is the address right?"
         ) from None
     return url
+
+
+def served(
+    model: Model, endpoint: Endpoint, base_url: str, needed: Any
+) -> AbstractContextManager[str]:
+    """`with` it: the base URL to ask: given, the endpoint's, or of a local engine of this block.
+
+    A server of the user's own must answer even where everything is stored: raises KatayoriError.
+    """
+    if endpoint.own:
+        return nullcontext(reached(endpoint, base_url))
+    if not needed:
+        return nullcontext("")
+    if base_url or endpoint.kind != "local":
+        return nullcontext(endpoint.address(base_url))
+    from katayori_tools.engines import server
+
+    return server.serve(model.id, endpoint.name)
 
 
 def say_elsewhere(paper: str, name: str, model: Model, endpoint: Endpoint) -> None:

@@ -27,8 +27,8 @@ def chosen(**given) -> Asking:
     return filled(Asking, {"papers": "discrim_eval"} | given)
 
 
-def _recording(**given) -> record.Recording:
-    return record.Recording(papers="discrim_eval", **given)
+def _record(**given) -> int:
+    return record.record(papers="discrim_eval", **given)
 
 
 def test_names():
@@ -66,10 +66,10 @@ def test_the_prompts_of_an_item_are_asked_next_to_each_other(house):
             "unknown prompt of discrim_eval 'de_answer'.*de_answer_line",
         ),
         (
-            lambda: record.record(_recording(models="gpt-4o")),
+            lambda: _record(models="gpt-4o"),
             "recording plan of discrim_eval 'gpt-4o'; known: .*smollm2-135m",
         ),
-        (lambda: record.record(_recording(engine="none")), "unknown endpoint 'local-none'"),
+        (lambda: _record(engine="none"), "unknown endpoint 'local-none'"),
     ],
 )
 def test_wrong_names_get_one_line(house, call, says):
@@ -82,14 +82,14 @@ def test_recording_continues_exports_and_asks_nothing_twice(house, monkeypatch, 
     server = pytest.importorskip("katayori_tools.engines.server")
     assert set(server.ENGINES) >= {"local-vllm", "local-xllamacpp"}
     with Double() as double:
-        whole = _recording(models="qwen2.5-coder-0.5b", base_url=double.url, concurrency=8)
-        record.record(_recording(models="qwen2.5-coder-0.5b", base_url=double.url, limit=5))
+        whole = {"models": "qwen2.5-coder-0.5b", "base_url": double.url, "concurrency": 8}
+        _record(models="qwen2.5-coder-0.5b", base_url=double.url, limit=5)
         assert (
             double.asked == 15 and recordings.manifest("discrim_eval") == {}
         )  # a pilot is not a recording
-        record.record(whole)
+        _record(**whole)
         assert double.asked == 2 * 270 + 10 and set(double.bodies.values()) == {1}
-        record.record(whole)
+        _record(**whole)
         assert double.asked == 550
     entries = recordings.manifest("discrim_eval")
     assert {name: entry["count"] for name, entry in entries.items()} == {
@@ -111,7 +111,7 @@ def test_an_incomplete_shard_is_not_exported(house, monkeypatch, capsys):
         return "bad_request" if "80-year-old" in body["messages"][0]["content"] else None
 
     with Double(script) as double:
-        record.record(_recording(models="smollm2-135m", base_url=double.url))
+        _record(models="smollm2-135m", base_url=double.url)
     assert (
         "left; start `make record` again" in capsys.readouterr().out
         and recordings.manifest("discrim_eval") == {}
@@ -146,12 +146,12 @@ def test_an_unfinished_recording_keeps_whole_questions_and_goes_on_elsewhere(hou
         return "bad_request" if last in text and "80-year-old white" in text else None
 
     with Double(script) as double:
-        record.record(_recording(base_url=double.url, concurrency=4))
+        _record(base_url=double.url, concurrency=4)
     entries = recordings.manifest("discrim_eval").values()
     assert [(e["count"], e["planned"]) for e in entries] == [(135, 270), (135, 270)]
     monkeypatch.setenv("KATAYORI_CACHE", str(house / "another"))
     with Double() as double:
-        record.record(_recording(base_url=double.url, concurrency=4))
+        _record(base_url=double.url, concurrency=4)
         assert double.asked == 270
     assert [e["count"] for e in recordings.manifest("discrim_eval").values()] == [270, 270]
 
@@ -176,7 +176,7 @@ def test_a_third_party_recording_asks_what_was_recorded_first(house, monkeypatch
             discrim_eval.PAPER, "read", lambda *_, held=held: (held, "official", [])
         )
         with Double() as double:
-            record.record(_recording(models=model, base_url=double.url))
+            _record(models=model, base_url=double.url)
         assert double.asked == asked
     assert {e["count"] for e in recordings.manifest("discrim_eval").values()} == {7}
 

@@ -21,7 +21,7 @@ from katayori.papers.jubaku_v2 import load_study_jubaku
 from katayori.prompting.models import get_model
 from katayori.prompting.prompts import load_prompts
 from katayori.prompting.requests import build
-from katayori_tools.papers.jubaku_v2 import more
+from katayori_tools.papers.jubaku_v2 import asked
 
 #: Answers were recorded on these items: a changed one needs a new version and a new recording.
 STUDY_FILE = jubaku_v2.case_file("study2")
@@ -459,7 +459,7 @@ def test_jbnli_sets_neutral_against_the_stereotyped_label(tmp_path):
     """
     nli(tmp_path, "1-prostereo", "男性")
     nli(tmp_path, "2-antistereo", "女性")
-    frame = more.load_jbnli(folder=tmp_path)
+    frame = asked.load_jbnli(folder=tmp_path)
     check_shape(frame)
     assert (
         len(frame) == 24
@@ -469,11 +469,11 @@ def test_jbnli_sets_neutral_against_the_stereotyped_label(tmp_path):
     one, other = (frame.set_index("item_id").loc[f"jbnli-{n}-t0-bn"] for n in (3, 1003))
     assert (one["option_a"], other["option_a"]) == ("正しい", "正しくない")
     assert one["context"].startswith("前提: 仕立屋が道3を歩く。\n仮説: 男性が道3を歩く。\n")
-    half = more.load_jbnli(5, tmp_path)  # 8 pairs: two of each occupation and file, by whole ranks
+    half = asked.load_jbnli(5, tmp_path)  # 8 pairs: two of each occupation and file, by whole ranks
     assert len(half) == 16 and set(half["item_id"]) < set(frame["item_id"])
     premises = half.drop_duplicates("case_id")["context"].str.split("\n").str[0].value_counts()
     assert (premises == 2).all() and premises.index.str.contains("庭師").sum() == 2
-    few = more.load_jbnli(1, tmp_path)  # fewer than there are occupations and files
+    few = asked.load_jbnli(1, tmp_path)  # fewer than there are occupations and files
     assert 2 <= len(few) < len(half) and set(few["item_id"]) < set(frame["item_id"])
 
 
@@ -483,7 +483,7 @@ def test_a_jbnli_row_that_is_not_neutral_is_named(tmp_path, changes):
     with pytest.raises(
         KatayoriError, match=r"1-prostereo_v1\.1\.json row 1 is not labelled neutral"
     ):
-        more.load_jbnli(folder=tmp_path)
+        asked.load_jbnli(folder=tmp_path)
 
 
 def test_bbq_items_become_unknown_against_biased():
@@ -491,7 +491,7 @@ def test_bbq_items_become_unknown_against_biased():
     position.
     """
     source = multiple_choice.balanced(persona_jbbq.load_first(), 300)
-    frame = more.bbq_two_options(source)
+    frame = asked.bbq_two_options(source)
     check_shape(frame)
     kept = source[source["context_condition"] == "ambiguous"].set_index("item_id")
     assert sorted(frame["case_id"].unique()) == sorted(kept.index) and len(frame) == 2 * len(kept)
@@ -505,12 +505,12 @@ def test_bbq_items_become_unknown_against_biased():
             and row.context == f"{item['context']}\n{item['question']}"
         )
     nobody = source.assign(**{f"role_{i}": "unknown" for i in range(3)})
-    assert more.bbq_two_options(nobody).empty
+    assert asked.bbq_two_options(nobody).empty
 
 
 def test_a_sample_of_bbq_is_balanced():
     source = persona_jbbq.load_first()
-    frame = more.bbq_two_options(source, 1000).drop_duplicates("case_id")
+    frame = asked.bbq_two_options(source, 1000).drop_duplicates("case_id")
     assert len(frame) == 1000 and frame["category"].value_counts().nunique() == 1
     polarity = frame["case_id"].map(source.set_index("item_id")["polarity"])
     assert polarity.value_counts().nunique() == 1
@@ -520,13 +520,13 @@ def test_a_sample_of_bbq_is_balanced():
 @mirror
 def test_comparison_sets_of_the_mirror():
     """JU-14: 2,000 JBNLI pairs; samples of at least 1,000 pairs or items, all in both orders."""
-    whole, frame = more.load_jbnli(), more.load_jbnli(1000)
+    whole, frame = asked.load_jbnli(), asked.load_jbnli(1000)
     assert len(whole) == 4000 and len(frame) == 2000
     check_shape(frame)
     cases = frame.drop_duplicates("case_id")
     assert cases["reason_biased"].value_counts().to_dict() == {"正しい": 500, "正しくない": 500}
     assert cases["category"].value_counts().to_dict() == {"male-stereo": 870, "female-stereo": 130}
-    sample = more.bbq_two_options(bbq.load_bbq(bbq.MIRRORED), 1000)
+    sample = asked.bbq_two_options(bbq.load_bbq(bbq.MIRRORED), 1000)
     check_shape(sample)
     assert sample["case_id"].nunique() >= 1000 and set(sample["language"]) == {"en"}
 
@@ -638,8 +638,8 @@ def test_ids_tell_what_the_rows_tell(tmp_path):
     """Case, template, order, roles and letter are those of the rows that the texts give."""
     nli(tmp_path, "1-prostereo", "男性")
     nli(tmp_path, "2-antistereo", "女性")
-    two = more.bbq_two_options(multiple_choice.balanced(persona_jbbq.load_first(), 30))
-    rows = (load_jubaku(official(tmp_path, *variants("12"))), more.load_jbnli(folder=tmp_path))
+    two = asked.bbq_two_options(multiple_choice.balanced(persona_jbbq.load_first(), 30))
+    rows = (load_jubaku(official(tmp_path, *variants("12"))), asked.load_jbnli(folder=tmp_path))
     shared = ["item_id", "case_id", "template", "order", "role_a", "role_b", "label"]
     for frame in (*rows, two):
         told = jubaku.items_of_ids(frame["item_id"])

@@ -21,7 +21,7 @@ from katayori.papers import logprob_judge as judge
 from katayori.prompting.models import get_model
 from katayori.prompting.prompts import load_prompts
 from katayori.prompting.requests import build
-from katayori_tools.papers.logprob_judge import more
+from katayori_tools.papers.logprob_judge import asked
 
 FOLDER = paths.data_dir() / judge.STUDY_FOLDER
 FILES = [file for file in sorted(FOLDER.glob("*.yaml")) if file.name != judge.EXTRA]
@@ -187,7 +187,7 @@ def test_answers_must_be_comparable(tmp_path):
 
 def test_extra_tasks_have_no_answers(study):
     """Twenty more tasks for the answers of real models, none of them in the study set."""
-    extra = more.load_extra_tasks()
+    extra = asked.load_extra_tasks()
     assert (
         len(extra) == 20
         and extra["item_id"].is_unique
@@ -478,10 +478,10 @@ def test_vicuna_systems_are_named():
 
 def test_the_answers_of_models_become_pairs_without_a_verdict():
     """LJ-1: tasks that real models answered; a task that one of them left out is no pair."""
-    tasks = more.load_extra_tasks()
+    tasks = asked.load_extra_tasks()
     first, second = tasks["item_id"].iloc[:2]
     said = {"m2": {first: "二", second: "二の二"}, "m1": {first: "一"}}
-    [pair] = more.pairs_of_answers(tasks, said).to_dict("records")
+    [pair] = asked.pairs_of_answers(tasks, said).to_dict("records")
     assert (pair["system_1"], pair["answer_1"], pair["answer_2"]) == ("m1", "一", "二")
     assert pair["item_id"] == f"{first}-m1-m2" and pair["question"] == tasks["question"].iloc[0]
-    assert len(tasks) == 20 and more.pairs_of_answers(tasks, {}).empty
+    assert len(tasks) == 20 and asked.pairs_of_answers(tasks, {}).empty

@@ -20,10 +20,11 @@ from katayori.prompting import prompts
 from katayori.prompting.models import get_model
 from katayori.prompting.prompts import Prompt
 from katayori.prompting.requests import Response, build
-from katayori_tools import likelihood, scoring, vllm_scoring
+from katayori_tools import likelihood
 from katayori_tools.answer_store import Store
 from katayori_tools.collect import collect_sync
 from katayori_tools.engines import scorer, scorer_worker
+from katayori_tools.record import score_all
 
 PROMPT = Prompt(
     "pj_lik",
@@ -146,7 +147,7 @@ def test_a_prompt_file_is_read(tmp_path):
 # -- who can answer
 
 
-@pytest.mark.parametrize("ask", [scoring.score_all, collect_sync])
+@pytest.mark.parametrize("ask", [score_all, collect_sync])
 @pytest.mark.parametrize(
     "name",
     ["qwen2.5-coder-0.5b@local-xllamacpp", "gpt-4o-2024-11-20", "m@custom", "m@completions"],
@@ -164,7 +165,7 @@ def test_a_chat_prompt_is_not_scored(store):
     chat = replace(PROMPT, kind="chat", continuations=())
     requests, model, endpoint = asked_at(prompt=chat)
     with pytest.raises(KatayoriError, match="asks for words, and scoring generates none"):
-        scoring.score_all(requests, model, endpoint, store)
+        score_all(requests, model, endpoint, store)
 
 
 def test_who_is_able_to_answer_a_likelihood_prompt():
@@ -176,30 +177,9 @@ def test_who_is_able_to_answer_a_likelihood_prompt():
 # -- scores as text
 
 
-def test_scores_go_through_text():
-    text = likelihood.to_text([(-3.2512345, 2), (0, 1)])
-    assert text == "[[-3.25123, 2], [0.0, 1]]"
-    assert likelihood.parse_scores(text, 2) == [(-3.25123, 2), (0.0, 1)]
-
-
-@pytest.mark.parametrize(
-    ("text", "says"),
-    [
-        ("Answer: yes", "no scores"),
-        ("[1, 2]", "no scores"),
-        ("3", "no scores"),
-        ('[["a", 2], [-1, 1]]', "no scores"),
-        ("[[-1.0, 2]]", "1 scores for 2 continuations"),
-        ("[[-1.0, 2], [NaN, 1]]", "nan is no log probability"),
-        ("[[-1.0, 2], [-Infinity, 1]]", "-inf is no log probability"),
-        ("[[0.1, 2], [-1, 1]]", "0.1 is no log probability"),
-        ("[[-1.0, 0], [-1, 1]]", "0 is no number of tokens"),
-        ("[[-1.0, 1.5], [-1, 1]]", "1.5 is no number of tokens"),
-    ],
-)
-def test_what_is_no_scores_is_said(text, says):
-    with pytest.raises(ValueError, match=says):
-        likelihood.parse_scores(text, 2)
+def test_scores_are_stored_as_text():
+    answer = likelihood.to_response(asked_at()[0][0], [(-3.2512345, 2), (0, 1)])
+    assert (answer.outcome, answer.text) == ("ok", "[[-3.25123, 2], [0.0, 1]]")
 
 
 @pytest.mark.parametrize(
@@ -208,8 +188,12 @@ def test_what_is_no_scores_is_said(text, says):
         None,
         "x",
         [[-1.0, 2]],
+        [1, 2],
         [[-1.0, 2], [math.nan, 2]],
+        [[-1.0, 2], [-math.inf, 2]],
+        [[0.1, 2], [-1.0, 1]],
         [[-1.0, 2], [-1.0, 0]],
+        [[-1.0, 2], [-1.0, 1.5]],
         [[-1.0, 2], ["x", 1]],
         {"error": "too long"},
     ],
@@ -275,47 +259,38 @@ def worker(tmp_path, monkeypatch):
 
 def test_what_is_stored_is_not_scored_again(store, worker):
     requests, model, endpoint = asked_at(n=100)
-    first = scoring.score_all(requests[:3], model, endpoint, store, progress=False)
+    first = score_all(requests[:3], model, endpoint, store, progress=False)
     assert (first.total, first.stored, first.asked, first.outcomes) == (3, 0, 3, {"ok": 3})
-    rest = scoring.score_all(requests, model, endpoint, store, progress=False)
+    rest = score_all(requests, model, endpoint, store, progress=False)
     assert (rest.total, rest.stored, rest.asked, rest.cost) == (100, 3, 97, 0)
     assert worker.asked() == [3, 64, 33]
-    assert scoring.score_all(requests, model, endpoint, store).asked == 0
+    assert score_all(requests, model, endpoint, store).asked == 0
     assert worker.asked() == [3, 64, 33]
     [(_, answer)] = store.get(requests[11:12])
     assert (answer.outcome, answer.finish_reason) == ("ok", "scored")
-    assert likelihood.parse_scores(answer.text) == [(-3.0, 3), (-3.0, 3)]
+    assert json.loads(answer.text) == [[-3.0, 3], [-3.0, 3]]
 
 
 def test_a_run_that_breaks_off_keeps_what_it_had(store, worker):
     requests, model, endpoint = asked_at(n=100)
     worker(dies_after=1)
     with pytest.raises(KatayoriError, match=r"the worker of local-scorer ended.*out of memory"):
-        scoring.score_all(requests, model, endpoint, store, progress=False)
+        score_all(requests, model, endpoint, store, progress=False)
     assert len(store.pending(requests)) == 36
     worker()
-    assert scoring.score_all(requests, model, endpoint, store, progress=False).asked == 36
-
-
-def test_a_run_stops_between_two_batches(store, worker):
-    requests, model, endpoint = asked_at(n=100)
-    stops = iter([False, True])
-    summary = scoring.score_all(
-        requests, model, endpoint, store, stop=lambda: next(stops), progress=False
-    )
-    assert (summary.asked, summary.stopped) == (64, "asked to stop")
+    assert score_all(requests, model, endpoint, store, progress=False).asked == 36
 
 
 def test_wrong_numbers_are_asked_again(store, worker):
     requests, model, endpoint = asked_at()
     worker(wrong=True)
-    summary = scoring.score_all(requests, model, endpoint, store, progress=False)
+    summary = score_all(requests, model, endpoint, store, progress=False)
     assert summary.outcomes == {"ok": 1, "error": 2}
     assert [request.item_id for request in store.pending(requests)] == ["i1", "i2"]
     causes = [answer.error for _, answer in store.get(requests[1:])]
     assert "nan" in causes[0] and "1 scores for 2" in causes[1]
     worker()
-    again = scoring.score_all(requests, model, endpoint, store, progress=False)
+    again = score_all(requests, model, endpoint, store, progress=False)
     assert (again.stored, again.outcomes) == (1, {"ok": 2})
 
 
@@ -332,7 +307,7 @@ def test_a_worker_that_does_not_work_is_one_line(store, worker, code, says):
     requests, model, endpoint = asked_at()
     worker(code)
     with pytest.raises(KatayoriError, match=says) as e:
-        scoring.score_all(requests, model, endpoint, store, progress=False)
+        score_all(requests, model, endpoint, store, progress=False)
     assert "\n" not in str(e.value) and len(store.pending(requests)) == 3
 
 
@@ -419,8 +394,8 @@ def reply(text, *, top=1):
 
 def test_the_tokens_after_the_prompt_alone_are_summed():
     request = asked_at("m@vllm")[0][0]
-    got = vllm_scoring.read([reply("abcd"), reply("abcdef"), reply("abcdxyz")], request)
-    assert likelihood.parse_scores(got.text) == [(-9.0, 2), (-15.0, 3)]
+    got = likelihood.read([reply("abcd"), reply("abcdef"), reply("abcdxyz")], request)
+    assert json.loads(got.text) == [[-9.0, 2], [-15.0, 3]]
     assert (got.outcome, got.finish_reason, got.prompt_tokens) == ("ok", "scored", 4)
 
 
@@ -436,7 +411,7 @@ def test_the_tokens_after_the_prompt_alone_are_summed():
     ],
 )
 def test_what_a_server_says_wrongly_is_an_error(replies, says):
-    got = vllm_scoring.read(replies, asked_at("m@vllm")[0][0])
+    got = likelihood.read(replies, asked_at("m@vllm")[0][0])
     assert got.outcome == "error" and says in got.error
 
 
@@ -473,7 +448,7 @@ def vllm():
 def test_a_vllm_server_is_asked_once_a_continuation_and_once_without(store, vllm):
     requests, model, endpoint = asked_at("m@vllm")
     options = {"base_url": vllm, "progress": False}
-    summary = scoring.score_all(requests, model, endpoint, store, **options)
+    summary = collect_sync(requests, model, endpoint, store, **options)
     assert summary.outcomes == {"ok": 3} and len(Server.asked) == 9
     with_text = [b for b in Server.asked if b["messages"][-1]["role"] == "assistant"]
     assert len(with_text) == 6
@@ -485,7 +460,7 @@ def test_a_vllm_server_is_asked_once_a_continuation_and_once_without(store, vllm
         assert "continuations" not in body and "seed" not in body
     n = len("".join(m["content"] for m in requests[0].body["messages"])) + 1
     answers = [answer for _, answer in store.get(requests)]
-    expected = [(-float(n + n + 1), 2), (-float(n + n + 1 + n + 2), 3)]
-    assert likelihood.parse_scores(answers[0].text) == expected
-    assert scoring.score_all(requests, model, endpoint, store, **options).asked == 0
+    expected = [[-float(n + n + 1), 2], [-float(n + n + 1 + n + 2), 3]]
+    assert json.loads(answers[0].text) == expected
+    assert collect_sync(requests, model, endpoint, store, **options).asked == 0
     assert len(Server.asked) == 9

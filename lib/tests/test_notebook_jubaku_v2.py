@@ -17,7 +17,7 @@ from katayori.papers.answers import simulated
 from katayori.prompting.models import get_model
 from katayori.prompting.prompts import load_prompts
 from katayori.prompting.requests import build
-from katayori_tools import recording
+from katayori_tools import record
 from katayori_tools.study_sets import written_anew
 
 pytestmark = pytest.mark.slow  # every test runs a notebook
@@ -45,7 +45,7 @@ def shards(dataset, variant, prompt_ids):
             model, endpoint = get_model(f"{name}@local-vllm")
             requests = build(items, prompt, model, endpoint, dataset=dataset, variant=variant)
             pairs = zip(requests, stand_in(requests, behaviour), strict=True)
-            recording.export(list(pairs), settings={"planned": len(requests)})
+            record.export(list(pairs), settings={"planned": len(requests)})
 
 
 def reproduced(root, profile, *more):

@@ -10,9 +10,8 @@ from katayori.papers.items import OwnItems, read_items
 from katayori.prompting import recordings
 from katayori.prompting.prompts import load_prompts
 from katayori.study import Study
-from katayori_tools import record_plan
-from katayori_tools.asking import load_rows
-from katayori_tools.planned import as_planned
+from katayori_tools import record
+from katayori_tools.asking import as_planned, load_rows
 
 PAPER = "persona_jbbq"
 OF_TEXT = [
@@ -75,10 +74,10 @@ def load_part(templates):
     """What a recording cut to so many templates asks."""
     [work] = [
         one
-        for one in record_plan.works([PAPER], ["qwen2.5-coder-1.5b"], "second")
+        for one in record.works([PAPER], ["qwen2.5-coder-1.5b"])
         if one.dataset == "study2_orders"
     ]
-    return pd.DataFrame(record_plan.rows_of(work, 36 * templates))
+    return pd.DataFrame(record.rows_of(work, 36 * templates))
 
 
 def test_the_six_orders_of_an_item_are_asked_next_to_each_other():

@@ -22,9 +22,10 @@ from katayori.prompting.store import store_path
 from katayori_tools import asking, cli, precision
 from katayori_tools.answer_store import Store
 from katayori_tools.choices import Asking, OwnServer
+from katayori_tools.papers import Measured
 
 WORDS = dict(zip(FACETS, ("templates", "prompts", "orders"), strict=True))
-SCORE = precision.Measured("Diff", lambda one: one, WORDS, complete=("order",))
+SCORE = Measured("Diff", lambda one: one, WORDS, complete=("order",))
 ORDERS = tuple(0.1 * one for one in SIX)
 PLANTED = {"template": 0.2, "prompt": 0.002, "template x prompt": 0.1}
 PLANTED |= {"template x order": 0.15, "template x prompt x order": 0.3}

@@ -18,7 +18,7 @@ from katayori.prompting import recordings
 from katayori.prompting.models import get_model, registry
 from katayori.prompting.prompts import load_prompts
 from katayori.prompting.requests import Response, build
-from katayori_tools import recording
+from katayori_tools import record
 
 SETTINGS = {"engine": {"name": "double"}, "request": {"max_tokens": 5}}
 
@@ -52,7 +52,7 @@ def _pairs(n=5, **options):
 def test_what_was_exported_is_read_back(logprobs):
     """A text may hold any line separator; probabilities keep four places."""
     pairs = _pairs(logprobs=logprobs)
-    path = recording.export(pairs, settings=SETTINGS)
+    path = record.export(pairs, settings=SETTINGS)
     rows = list(recordings.read("discrim_eval", "m", "p"))
     assert path == recordings.shard_path("discrim_eval", "m", "p") and len(rows) == 5
     for (request, response), row in zip(pairs, rows, strict=True):
@@ -69,7 +69,7 @@ def test_what_was_exported_is_read_back(logprobs):
 
 def test_the_same_answers_give_the_same_bytes(house):
     pairs = _pairs(20)
-    first = recording.export(pairs, settings=SETTINGS)
+    first = record.export(pairs, settings=SETTINGS)
     kept, manifest = (
         first.read_bytes(),
         (house / "data/recorded/discrim_eval/manifest.json").read_bytes(),
@@ -77,7 +77,7 @@ def test_the_same_answers_give_the_same_bytes(house):
     random.Random(3).shuffle(pairs)
     for n, (_, response) in enumerate(pairs):
         response.latency, response.attempts = n, n
-    assert recording.export(pairs, settings=SETTINGS).read_bytes() == kept
+    assert record.export(pairs, settings=SETTINGS).read_bytes() == kept
     assert (house / "data/recorded/discrim_eval/manifest.json").read_bytes() == manifest
     assert kept[4:8] == b"\0\0\0\0"  # no time in the gzip header
     assert not list(house.rglob("*.part"))
@@ -85,7 +85,7 @@ def test_the_same_answers_give_the_same_bytes(house):
 
 def test_the_manifest_says_how_it_was_recorded():
     failed = zip(requests_for(2, start=9), [Response("error"), None], strict=True)
-    path = recording.export([*_pairs(5), *failed], settings=SETTINGS)
+    path = record.export([*_pairs(5), *failed], settings=SETTINGS)
     [(name, entry)] = recordings.manifest("discrim_eval").items()
     data = path.read_bytes()
     assert (
@@ -116,20 +116,20 @@ def test_a_resumed_recording_names_every_engine_it_was_made_with():
     """
     one, two = ({"engine": {"name": "double", "concurrency": n}} for n in (1, 2))
     for n, settings in ((3, one), (4, one), (5, two), (6, two)):
-        recording.export(_pairs(n), settings=settings)
+        record.export(_pairs(n), settings=settings)
     entry = recordings.entry("discrim_eval", "m", "p")
     assert (entry["engine"], entry["engines"]) == (two["engine"], [one["engine"], two["engine"]])
-    recording.export(_pairs(6, temperature=0.5), settings=two)
+    record.export(_pairs(6, temperature=0.5), settings=two)
     assert "engines" not in recordings.entry("discrim_eval", "m", "p")
 
 
 def test_shards_of_other_variants_and_models_stand_side_by_side():
-    recording.export(_pairs(3), settings=SETTINGS)
+    record.export(_pairs(3), settings=SETTINGS)
     other = _pairs(2)
     for request, _ in other:
         request.variant = "seed1"
-    recording.export(other, settings=SETTINGS)
-    recording.export(_pairs(4, model=model_for("b")), settings=SETTINGS)
+    record.export(other, settings=SETTINGS)
+    record.export(_pairs(4, model=model_for("b")), settings=SETTINGS)
     assert list(recordings.manifest("discrim_eval")) == [
         "b/p.jsonl.gz",
         "m/p.jsonl.gz",
@@ -144,7 +144,7 @@ def test_shards_of_other_variants_and_models_stand_side_by_side():
     "spoil", [lambda data: data[:-20], lambda data: data + b"\0", lambda data: b""]
 )
 def test_a_damaged_shard_is_named(spoil):
-    path = recording.export(_pairs(), settings=SETTINGS)
+    path = record.export(_pairs(), settings=SETTINGS)
     path.write_bytes(spoil(path.read_bytes()))
     with pytest.raises(KatayoriError, match=r"p\.jsonl\.gz of m is damaged: sha256"):
         list(recordings.read("discrim_eval", "m", "p"))
@@ -156,8 +156,8 @@ def test_a_damaged_manifest_a_missing_shard_and_nothing_to_export_are_named(hous
     ):
         list(recordings.read("discrim_eval", "m", "p"))
     with pytest.raises(KatayoriError, match="nothing to export"):
-        recording.export([(requests_for(1)[0], None)], settings={})
-    recording.export(_pairs(), settings=SETTINGS)
+        record.export([(requests_for(1)[0], None)], settings={})
+    record.export(_pairs(), settings=SETTINGS)
     with pytest.raises(KatayoriError, match=r"p@x; recorded are: m/p\.jsonl\.gz"):
         list(recordings.read("discrim_eval", "m", "p", "x"))
     file = house / "data/recorded/discrim_eval/manifest.json"
@@ -170,7 +170,7 @@ def test_replay_finds_changed_requests():
     """An edited prompt, item or setting must not be answered with the old recording."""
     pairs = _pairs(5)
     requests = [request for request, _ in pairs]
-    recording.export(pairs, settings=SETTINGS)
+    record.export(pairs, settings=SETTINGS)
     assert [a.text for a in answers.recorded(requests)] == [a.text for _, a in pairs]
     assert [a.text for a in answers.recorded(requests[::-2])] == [a.text for _, a in pairs[::-2]]
     assert answers.recorded([]) == []
@@ -197,7 +197,7 @@ def test_replay_keeps_the_recording_engine_in_the_key():
     _, endpoint = get_model("smollm2-135m@local-xllamacpp")
     items = pd.DataFrame({"item_id": ["q001", "q002"], "question": ["A?", "B?"]})
     requests = build(items.to_dict("records"), prompt, model, endpoint)
-    recording.export(
+    record.export(
         [(r, Response("ok", "Answer: yes", "stop", created=1.0)) for r in requests], settings={}
     )
     frame = answers.get(items, prompt, ["smollm2-135m"])
@@ -208,7 +208,7 @@ def test_replay_keeps_the_recording_engine_in_the_key():
 
 def test_rows_hold_no_text_of_the_question(house):
     """Answers to third-party items are joined by item id; none of their text is in the file."""
-    path = recording.export(_pairs(), settings=SETTINGS)
+    path = record.export(_pairs(), settings=SETTINGS)
     assert b"Question number" not in gzip.decompress(path.read_bytes())
     row = json.loads(gzip.decompress(path.read_bytes()).split(b"\n")[0])
     assert set(row) == {"item_id", "key", "outcome", "text", "finish", "tokens"}

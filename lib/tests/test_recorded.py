@@ -12,7 +12,7 @@ from katayori.prompting import recordings
 from katayori.prompting.models import get_endpoint, get_model
 from katayori.prompting.prompts import load_prompts
 from katayori.prompting.requests import build, by_rule
-from katayori_tools import asking, record_plan
+from katayori_tools import asking, record
 from katayori_tools.study_sets import THIRD, editions_of
 
 SHARDS = [(paper, name) for paper in paper_ids() for name in recordings.manifest(paper)]
@@ -30,11 +30,11 @@ def planned_part(paper, entry):
     """
     fields = ("model", "dataset", "variant")
     anew = [name for name, edition in editions_of(paper).items() if edition == THIRD]
-    for work in record_plan.works([paper]):
+    for work in record.works([paper]):
         of_entry = all(getattr(work, name) == entry[name] for name in fields)
         is_part = work.priority and (work.size or work.dataset in anew)
         if of_entry and entry["prompt_id"] in work.prompts and is_part:
-            return record_plan.rows_of(work, work.size)
+            return record.rows_of(work, work.size)
     return []
 
 

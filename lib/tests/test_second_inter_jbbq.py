@@ -15,7 +15,7 @@ from katayori.data import multiple_choice
 from katayori.data.files import read_yaml
 from katayori.errors import KatayoriError
 from katayori.papers import get_paper, inter_jbbq
-from katayori_tools.planned import as_planned
+from katayori_tools.asking import as_planned
 
 OPTIONS = [f"option_{place}" for place in range(3)]
 FACTORS = ["order", "unknown", *inter_jbbq.DESIGN]

@@ -25,7 +25,7 @@ from katayori.prompting.requests import Response
 from katayori.report.explorers import explorer
 from katayori.report.run import FIELDS, FORMULA, Run
 from katayori.report.tables import show, show_text
-from katayori_tools import cli, collect as collecting, compare, environment, recording, site
+from katayori_tools import cli, collect as collecting, compare, environment, record, site
 from katayori_tools.answer_store import Store
 from katayori_tools.collect import collect_sync
 from katayori_tools.doctor import find_browser
@@ -77,7 +77,7 @@ def test_a_key_that_every_answer_echoes_is_written_nowhere(tmp_path, capfd, capl
         answered = list(store.get(requests))
         assert {a.outcome for _, a in answered} == {"ok", "error"}
         assert all("[key]" in (a.text + a.error) for _, a in answered)
-        recording.export(answered, settings={})
+        record.export(answered, settings={})
         frame = yes_no_frame(requests, [a for _, a in answered], "live")
         frame.to_csv(tmp_path / "answers.csv")
         export_requests(requests, tmp_path / "template.jsonl")
@@ -143,7 +143,7 @@ def test_model_output_stays_text_through_store_recording_and_frame(tmp_path):
         collect_sync([request], model_for(), endpoint_for(double.url), store, progress=False)
         pairs = list(store.get([request]))
     assert pairs[0][1].text == HOSTILE
-    recording.export(pairs, settings={})
+    record.export(pairs, settings={})
     [row] = recordings.read("discrim_eval", "m", "p")
     frame = yes_no_frame([request], [recordings.to_response(row)], "recorded")
     assert frame["text"][0] == HOSTILE and frame["answer"][0] == "yes"

@@ -12,7 +12,7 @@ from katayori.prompting.models import get_model
 from katayori.prompting.prompts import load_prompts
 from katayori.prompting.requests import Response, build, by_rule, seed_for, seed_rule_of
 from katayori.prompting.store import store_path
-from katayori_tools import asking, recording
+from katayori_tools import asking, record
 from katayori_tools.answer_store import Store
 
 MODEL = "qwen2.5-coder-0.5b"
@@ -71,7 +71,7 @@ def test_a_request_without_a_seed_of_its_own_follows_no_rule():
 @pytest.mark.parametrize("rule, told", [(1, None), (2, 2)])
 def test_a_shard_of_each_rule_replays(house, rule, told):
     """The manifest names rule 2; a shard that names none is of rule 1."""
-    recording.export(_said(_requests(rule)), settings={})
+    record.export(_said(_requests(rule)), settings={})
     entry = recordings.entry("discrim_eval", MODEL, "de_answer_line")
     assert entry.get("seed_rule") == told
     prompt = load_prompts("discrim_eval")["de_answer_line"]
@@ -113,9 +113,9 @@ def test_a_live_run_asks_only_what_neither_rule_has_answered(house):
 
 def test_a_recording_goes_on_in_the_rule_of_its_shard(house):
     """Rows of an unfinished first-edition shard come back into the store; the rest follows them."""
-    recording.export(_said(_requests(1))[:1], settings={"planned": 2})
+    record.export(_said(_requests(1))[:1], settings={"planned": 2})
     requests = answers.as_recorded(_requests(2))
     assert {seed_rule_of(request) for request in requests} == {1}
     with Store(store_path()) as store:
-        assert recording.restore(store, requests) == 1
+        assert record.restore(store, requests) == 1
         assert [request.item_id for request in store.pending(requests)] == ["q2"]

@@ -14,7 +14,7 @@ from katayori.frames import digest
 from katayori.papers import get_paper, inter_jbbq, jubaku_v2, paper_ids, persona_jbbq
 from katayori.prompting import recordings
 from katayori.prompting.prompts import load_prompts
-from katayori_tools import record, record_plan
+from katayori_tools import record
 from katayori_tools.study_sets import THIRD, editions_of, written_anew
 
 #: Change only together with the version in the files, and then everything is recorded anew.
@@ -295,11 +295,11 @@ def test_03_reasons_have_more_room_and_the_same_words():
 
 # -- what is asked -------------------------------------------------------------------------------
 
-WORKS = record_plan.works(edition="third")
+WORKS = [work for work in record.works() if work.edition == "third"]
 
 
 def test_every_variant_is_of_this_edition_alone():
-    earlier = {(w.paper, w.variant) for w in record_plan.works() if w.edition != "third"}
+    earlier = {(w.paper, w.variant) for w in record.works() if w.edition != "third"}
     mine = {(work.paper, work.variant) for work in WORKS}
     assert mine and not mine & earlier
     assert all(variant.startswith("study3") for _, variant in mine)
@@ -310,7 +310,7 @@ def test_only_what_was_written_anew_is_asked():
     for work in WORKS:
         room = get_paper(work.paper)
         if editions_of(work.paper).get(work.dataset) == THIRD:
-            asked = {row["item_id"] for row in record_plan.rows_of(work, None)}
+            asked = {row["item_id"] for row in record.rows_of(work, None)}
             anew = written_anew(work.paper, room.sets()[work.dataset]())
             assert asked == set(anew["item_id"]), work.name
 
@@ -322,7 +322,6 @@ def test_a_recorded_shard_says_its_edition_and_holds_what_was_planned(paper):
         assert (entry["variant"] in variants) == (entry.get("edition") == 3)
         if entry["variant"] in variants:
             assert recordings.complete(entry) and not entry["outcomes"].get("error")
-            assert entry.get("rate", 0) > 0 or entry["count"] < record.FEWEST
 
 
 def test_only_a_paper_that_says_so_reads_the_third_edition():

@@ -30,7 +30,7 @@ from katayori.prompting.requests import Response, build
 from katayori.prompting.store import store_path
 from katayori_tools import datasets, servers
 from katayori_tools.answer_store import Store
-from katayori_tools.asking import models_of, served
+from katayori_tools.asking import models_of
 from katayori_tools.choices import NO_SERVER, OwnServer
 from katayori_tools.collect import collect_sync
 from katayori_tools.papers.jubaku_v2.drafts import (
@@ -349,7 +349,7 @@ def _asked(
         return simulated(requests)
     with Store(store_path()) as store:
         requests = answers.as_stored(store, requests)
-        with served(model, endpoint, server.base_url, store.pending(requests)) as url:
+        with servers.served(model, endpoint, server.base_url, store.pending(requests)) as url:
             collect_sync(requests, model, endpoint, store, base_url=url)
         return [answer or Response("error", error="not asked") for _, answer in store.get(requests)]
 

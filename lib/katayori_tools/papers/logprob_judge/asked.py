@@ -1,4 +1,6 @@
-"""Tasks for the judge's systems, and the pairs of what recorded models answered to them."""
+"""What is asked of pairs: those of the recording plan, the tasks for the judge's systems and the
+pairs of what recorded models answered to them, and where the uncertainty of agreement lies.
+"""
 
 import itertools
 from collections.abc import Mapping
@@ -7,22 +9,29 @@ import pandas as pd
 
 from katayori.data.comparisons import COLUMNS, in_both_orders
 from katayori.data.files import ours
-from katayori.papers.logprob_judge import EXTRA, STUDY_FOLDER
+from katayori.metrics import judges
+from katayori.papers.logprob_judge import EXTRA, PAPER, STUDY_FOLDER
 from katayori.prompting import recordings
+from katayori_tools.asking import sample
+from katayori_tools.papers import Measured
 
-PAPER = "logprob_judge"
 
-
-def load_more(dataset: str, size: int | None) -> pd.DataFrame:
-    """The tasks, or for `answers` the pairs in both orders; all of them, whatever the size."""
-    tasks = load_extra_tasks()
+def planned(dataset: str, size: int | None) -> pd.DataFrame:
+    """Of ours so many rows, pairs in both orders; of others so many pairs; of `tasks` and `answers`
+    all, whatever the size.
+    """
     if dataset == "tasks":
-        return tasks
-    answers: dict[str, dict[str, str]] = {}
-    for name in (entry["model"] for entry in recordings.shards(PAPER, "lj_task")):
-        rows = recordings.read(PAPER, name, "lj_task")
-        answers[name] = {row["item_id"]: row["text"] for row in rows}
-    return in_both_orders(pairs_of_answers(tasks, answers))
+        return load_extra_tasks()
+    if dataset == "answers":
+        answers: dict[str, dict[str, str]] = {}
+        for name in (entry["model"] for entry in recordings.shards(PAPER.id, "lj_task")):
+            rows = recordings.read(PAPER.id, name, "lj_task")
+            answers[name] = {row["item_id"]: row["text"] for row in rows}
+        return in_both_orders(pairs_of_answers(load_extra_tasks(), answers))
+    items, _, _ = PAPER.read(dataset, {})
+    if dataset == "study":
+        return sample(PAPER.as_asked(items), size, whole="pair_id")
+    return PAPER.as_asked(sample(items, size))
 
 
 def load_extra_tasks() -> pd.DataFrame:
@@ -75,3 +84,16 @@ def pairs_of_answers(tasks: pd.DataFrame, answers: Mapping[str, Mapping[str, str
             }
             rows.append(task | pair)
     return pd.DataFrame(rows, columns=COLUMNS)
+
+
+def _agrees(answers: pd.DataFrame) -> pd.DataFrame:
+    calls = judges.unswapped(answers, order="order", letter="answer")
+    known = calls["verdict"].notna() & calls["truth"].notna()
+    return calls.assign(value=(calls["verdict"] == calls["truth"]).astype(float).where(known))
+
+
+FACETS = {"pair_id": "pairs", "prompt_id": "prompts", "order": "orders"}
+OURS = ("lj_verdict", "lj_verdict_criteria", "lj_reason", "lj_reason_criteria", "lj_reason_turns")
+PROMPTS = (*OURS, "lj_pandalm_verdict_en", "lj_pandalm_reason_en")
+AGREEMENT = Measured("agreement", _agrees, FACETS, complete=("order",), prompts=PROMPTS)
+MEASURED = {"logprob_judge": AGREEMENT}

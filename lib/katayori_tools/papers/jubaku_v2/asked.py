@@ -1,4 +1,6 @@
-"""The benchmarks that JUBAKU is compared with, as two options: JBNLI and BBQ."""
+"""What is asked of cases: those of the recording plan, the benchmarks that JUBAKU is compared with
+(JBNLI and BBQ as two options), and where the uncertainty of the share of neutral reasons lies.
+"""
 
 import hashlib
 from pathlib import Path
@@ -10,17 +12,25 @@ from katayori.data import bbq, multiple_choice
 from katayori.data.files import json_lines
 from katayori.data.jubaku import as_case, in_every_variant
 from katayori.errors import KatayoriError
+from katayori.papers.jubaku_v2 import PAPER, case_file, load_study_jubaku
 from katayori_tools import datasets
+from katayori_tools.asking import sample
+from katayori_tools.papers import Measured
 
 
-def load_more(dataset: str, size: int | None) -> pd.DataFrame:
-    """At least so many pairs of `jbnli` or items of `bbq` (its four mirrored categories).
+def planned(dataset: str, size: int | None) -> pd.DataFrame:
+    """The cases of `study` are those of the second edition: they were recorded first.
 
-    Of neither more than 1,000 where no size is given.
+    Of `jbnli` at least so many pairs and of `bbq` items (its four mirrored categories), of neither
+    more than 1,000 where no size is given.
     """
+    if dataset == "study":
+        return load_study_jubaku(case_file("study2"))
     if dataset == "jbnli":
         return load_jbnli(size or 1000)
-    return bbq_two_options(bbq.load_bbq(bbq.MIRRORED), size or 1000)
+    if dataset == "bbq":
+        return bbq_two_options(bbq.load_bbq(bbq.MIRRORED), size or 1000)
+    return sample(PAPER.read(dataset, {})[0], size, whole="case_id")
 
 
 #: JBNLI's files, and the label that follows the stereotype in each: entailment and contradiction,
@@ -113,3 +123,13 @@ def bbq_two_options(items: pd.DataFrame, size: int | None = None) -> pd.DataFram
         )
         cases.append(case)
     return in_every_variant(cases)
+
+
+def _neutral(answers: pd.DataFrame) -> pd.DataFrame:
+    reason = answers["role_a"].where(answers["answer"] == "A", answers["role_b"])
+    neutral = reason.eq("neutral").astype(float)
+    return answers.assign(value=neutral.where(answers["answer"].notna()))
+
+
+FACETS = {"case_id": "cases", "template": "prompts", "order": "orders"}
+MEASURED = {"jubaku_v2": Measured("neutral reasons", _neutral, FACETS, complete=("order",))}
