@@ -104,12 +104,10 @@ def write(folder: Path, paper: str, requests: Sequence[Request]) -> int:
     lines = [json.dumps(row, allow_nan=False) + "\n" for row in rows]
     _write(folder / "samples" / f"{paper}.jsonl", "".join(lines))
     _write(folder / "inspect" / f"{paper}.py", _filled("inspect", paper=paper))
-    scores = BENCHMARKS[paper].names()
-    module = [f'{name} = _TASK.aggregation("{name}")\n' for name in scores]
-    module.insert(0, _filled("lm_eval", paper=paper))
-    _write(folder / "lm_eval" / f"utils_{paper}.py", "".join(module))
+    module = _filled("lm_eval", paper=paper)
+    _write(folder / "lm_eval" / f"utils_{paper}.py", module)
     of_task = json.dumps(settings_of(settings[0]))
-    metrics = [OF_METRIC.format(paper=paper, name=name) for name in scores]
+    metrics = [OF_METRIC.format(paper=paper, name=name) for name in BENCHMARKS[paper].names()]
     metrics.insert(0, _filled("yaml", paper=paper, settings=of_task))
     _write(folder / "lm_eval" / f"{paper}.yaml", "".join(metrics))
     return len(lines)
@@ -127,14 +125,8 @@ def _row(request: Request) -> dict[str, Any]:
         "system": before[0]["content"] if before else "",
         "prompt": last["content"],
         "target": str(request.fields[gold]) if gold else "",
-        "columns": {name: _plain(value) for name, value in request.fields.items()},
+        "columns": dict(request.fields),
     }
-
-
-def _plain(value: Any) -> Any:
-    """A value of a frame as JSON has it: no numbers of numpy, and None for NaN."""
-    value = value.item() if hasattr(value, "item") else value
-    return None if value != value else value
 
 
 def _filled(name: str, **words: str) -> str:

@@ -1,4 +1,4 @@
-"""Our tasks inside the harnesses, whose generated files call `task_of` and `LmEvalTask`.
+"""Our tasks inside the harnesses, whose generated files call `task_of` and `functions_of`.
 
 Nothing of a harness is imported before it is used, so that one of them is enough. As a program it
 runs the tasks of some papers in a folder in both, with a model that needs no server, and prints
@@ -7,7 +7,7 @@ harness, paper, name and value of every score.
 
 import json
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -95,35 +95,35 @@ def _said(choices: list[Row], paper: str) -> Response:
         return Response("error", error=str(error))
 
 
-class LmEvalTask:
-    """The functions of lm-evaluation-harness that the YAML of a paper names."""
+def functions_of(file: str, paper: str) -> dict[str, Callable[..., Any]]:
+    """The functions of lm-evaluation-harness that the YAML of a paper names, by name.
 
-    def __init__(self, file: str, paper: str) -> None:
-        self.paper, self.rows = paper, samples(Path(file).resolve().parents[1], paper)
-        # All scores are of the same samples and are computed once.
-        self._scores = lru_cache(maxsize=4)(self._computed)
+    `dataset` gives the samples as the only split, from the file alone. `process_results` gives row
+    and answer of one sample, once for each score; the harness does not say whether a text was cut
+    off, so every text counts as whole. The others make the score of their name of all samples.
+    """
+    rows = samples(Path(file).resolve().parents[1], paper)
+    names = BENCHMARKS[paper].names()
 
-    def _computed(self, kept: tuple[tuple[int, str | None], ...]) -> dict[str, float]:
-        return scores_of(self.paper, self.rows, dict(kept))
-
-    def dataset(self, **_: Any) -> dict[str, Any]:
-        """The samples as the only split, from the file alone."""
+    def dataset(**_: Any) -> dict[str, Any]:
         from datasets import Dataset
 
-        documents = [{name: row[name] for name in OF_DOCUMENT} for row in self.rows]
+        documents = [{name: row[name] for name in OF_DOCUMENT} for row in rows]
         return {"test": Dataset.from_list(documents)}
 
-    def process_results(self, doc: Mapping[str, Any], results: Sequence[str]) -> dict[str, Any]:
-        """Row and answer of one sample, once for each score.
+    def process_results(doc: Row, results: Sequence[str]) -> dict[str, Any]:
+        _, found = read(paper, Response("ok", results[0] or "", "stop"))
+        return dict.fromkeys(names, (doc["row"], found))
 
-        The harness does not say whether a text was cut off, so every text counts as whole.
-        """
-        _, found = read(self.paper, Response("ok", results[0] or "", "stop"))
-        return dict.fromkeys(BENCHMARKS[self.paper].names(), (doc["row"], found))
+    @lru_cache(maxsize=4)  # all scores are of the same samples
+    def computed(kept: tuple[tuple[int, str | None], ...]) -> dict[str, float]:
+        return scores_of(paper, rows, dict(kept))
 
-    def aggregation(self, name: str) -> Callable[[Sequence[Sequence[Any]]], float]:
-        """What makes the score of that name of all samples."""
-        return lambda kept: self._scores(tuple(map(tuple, kept)))[name]
+    def aggregation(name: str) -> Callable[[Sequence[Any]], float]:
+        return lambda kept: computed(tuple(map(tuple, kept)))[name]
+
+    of_names = {name: aggregation(name) for name in names}
+    return {"dataset": dataset, "process_results": process_results, **of_names}
 
 
 def main() -> None:

@@ -21,7 +21,7 @@ from katayori.prompting.requests import Response
 from katayori_tools import cli, environment, harness
 from katayori_tools.asking import Scope, requests_of
 from katayori_tools.convert import importable
-from katayori_tools.harness_inside import LmEvalTask
+from katayori_tools.harness_inside import functions_of
 from katayori_tools.harness_scores import (
     BENCHMARKS,
     UNREADABLE,
@@ -178,11 +178,12 @@ def test_a_task_scores_as_we_do_though_samples_end_in_any_order(written, paper):
     ours = scores_of(paper, rows, answers)
     assert same(ours, scores_of(paper, rows, dict(reversed(answers.items()))))
     assert any(0 < abs(value) < 1 for value in ours.values()), "a score that says nothing"
-    task = LmEvalTask(str(written / "lm_eval" / f"utils_{paper}.py"), paper)
-    kept = [task.process_results(row, [text]) for row, text in zip(rows, texts, strict=True)]
+    functions = functions_of(str(written / "lm_eval" / f"utils_{paper}.py"), paper)
+    process = functions["process_results"]
+    kept = [process(row, [text]) for row, text in zip(rows, texts, strict=True)]
     for name, value in ours.items():
         logged = json.loads(json.dumps([one[name] for one in reversed(kept)]))  # as in a log
-        assert same({name: task.aggregation(name)(logged)}, {name: value})
+        assert same({name: functions[name](logged)}, {name: value})
 
 
 #: The smaller model follows a position, so that its scores are undefined.
