@@ -1,22 +1,44 @@
 """`make analyse LOG=`: somebody else's log with our denominators, intervals and paired tests.
 
 outputs/analyse/<name>/
-    results.csv    a row a measure and cell, or a test (`analyses.rows`)
+    results.csv    a row a measure and cell, or a test
     report.html    the same as one page, with a figure
+
+`logs` reads the files, `log_kinds` the answers, `log_measures` measures them. What is known of
+columns, words and kinds stands in logs.yaml.
 """
 
+import base64
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from io import BytesIO
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
 from katayori import paths
-from katayori.errors import KatayoriError
+from katayori.errors import KatayoriError, expect
 from katayori.report.run import harmless
-from katayori_tools.analyses import page, reading
-from katayori_tools.analyses.kinds import Section, check_names, chosen, kinds
-from katayori_tools.analyses.rows import COLUMNS, together
+from katayori.report.tables import show, visible
+from katayori_tools import log_kinds, log_measures, logs as reader
+from katayori_tools.first_page import VALID_ENOUGH
+from katayori_tools.logs import Log, columns_named, columns_there, commonest, listed
+from katayori_tools.markup import readable
+from katayori_tools.pages import MEANING, REPORT_STYLE, document
+
+COLUMNS = (
+    *("source", "measure", "cell", "value", "n", "n_invalid", "clusters"),
+    *("ci_low", "ci_high", "p", "p_holm", "status", "why"),
+)
+#: What a table of the page shows, as far as it has it.
+SHOWN = (
+    *("measure", "cell", "value", "ci_low", "ci_high", "why", "n", "n_invalid", "clusters"),
+    *("p", "p_holm", "status"),
+)
+HEADS = {"cell": "of", "why": "in words", "n_invalid": "unreadable", "p_holm": "p, Holm"}
+COUNTS = ("n", "n_invalid", "clusters")
+MOST_SERIES, MAX_NAME = 8, 40  # models that the figure draws, characters of a name there
 
 
 def analyse(
@@ -43,54 +65,211 @@ def analyse(
     files = [Path(log) for log in logs if log]
     if not files:
         raise KatayoriError("name a log: make analyse LOG=my.eval")
-    names = reading.parsed_names(column)
-    known = kinds()
-    check_names(names, known.values())
+    names = columns_of(column)
     words = [word.strip() for word in options.split(",") if word.strip()]
-    log = reading.read(files, names, words)
-    name = chosen(log, kind, known)
-    guessed = "as named" if kind else "by its columns; --kind names another"
-    print(f"{files[0].name}: {known[name].about}, kind {name} ({guessed})", file=sys.stderr)
-    others = known[name].dialects if dialects else None
-    if dialects and others is None:
-        able = " or ".join(one for one, kind in known.items() if kind.dialects)
+    frame, notes = reader.frame_of(files, words)
+    _check_there(names, frame)
+    first, kind, guessed = files[0], *chosen(frame, kind, names)
+    about = listed()["kinds"][kind]
+    print(f"{first.name}: {about['about']}, kind {kind} ({guessed})", file=sys.stderr)
+    if dialects and "dialects" not in about:
+        able = " or ".join(one for one, kind in listed()["kinds"].items() if "dialects" in kind)
         raise KatayoriError(
-            f"{files[0].name}: --dialects scores logs of the kind {able} as other tools do, not of"
-            f" the kind {name}; leave it out, or say --kind {able}"
+            f"{first.name}: --dialects scores logs of the kind {able} as other tools do, not of the"
+            f" kind {kind}; leave it out, or say --kind {able}"
         )
-    answers = known[name].read(log)
-    if not answers.frame["valid"].any():
+    log = Log(frame, kind, names, options=bool(words))
+    log.notes += [*notes, *log.lost_endings()]
+    answers = getattr(log_kinds, kind)(log)
+    if not answers["valid"].any():
         raise KatayoriError(
-            f"{files[0].name}: none of {len(answers.frame):,} answers could be read as {name};"
-            f" found: {reading.commonest(answers.frame['text'])}. {' '.join(answers.notes)}"
+            f"{first.name}: none of {len(answers):,} answers could be read as {kind};"
+            f" found: {commonest(answers['text'])}. {' '.join(log.notes)}"
         )
-    sections = known[name].sections(answers)
-    sections += [others(answers)] if others else []
-    folder = Path(out) if out else paths.outputs_dir() / "analyse" / paths.safe_name(files[0].stem)
+    tables = getattr(log_measures, kind)(answers)
+    if dialects:
+        tables["dialects"] = log_measures.dialects(answers, log.marked)
+    tables = {name: in_words(table) for name, table in tables.items() if len(table)}
+    folder = Path(out) if out else paths.outputs_dir() / "analyse" / paths.safe_name(first.stem)
     folder.mkdir(parents=True, exist_ok=True)
-    write_rows(sections, folder / "results.csv")
-    about = page.Analysis(
-        name=files[0].stem,
-        files=[file.name for file in files],
-        kind=known[name],
-        guessed=guessed,
-        answers=answers,
-        notes=[*log.notes, *answers.notes],
-        sections=sections,
-    )
-    page.write(about, folder / "report.html")
-    _say(answers.frame, folder)
+    table = log_measures.together(*tables.values()).reindex(columns=COLUMNS)
+    text = table.astype(object).map(harmless)
+    text.to_csv(folder / "results.csv", index=False, lineterminator="\n")
+    facts = {"Log": ", ".join(file.name for file in files)}
+    facts["Kind"] = f"{about['about']} ({guessed})"
+    page = page_of(first.stem, about, facts, answers, tables, log.notes)
+    file = folder / "report.html"
+    file.write_text(page, encoding="utf-8", errors="backslashreplace", newline="\n")
+    share = percent(answers["valid"].mean())
+    print(f"{len(answers):,} imported answers, {share} valid: {folder}", file=sys.stderr)
     return 0
 
 
-def write_rows(sections: Sequence[Section], file: Path) -> None:
-    """All rows of all sections as a table that a spreadsheet may open."""
-    table = together([section.rows for section in sections])[list(COLUMNS)]
-    table.astype(object).map(harmless).to_csv(file, index=False, lineterminator="\n")
+def columns_of(texts: Sequence[str]) -> dict[str, str]:
+    """Of `name=column` texts the names and columns.
+
+    Raises KatayoriError for a text of another form, a name given twice and one that no kind knows.
+
+    Example:
+        >>> columns_of(["cluster=template", "people=anna,ben"])
+        {'cluster': 'template', 'people': 'anna,ben'}
+    """
+    known = {**listed()["columns"]}
+    for kind in listed()["kinds"].values():
+        known |= kind["columns"]
+    names: dict[str, str] = {}
+    for text in texts:
+        name, equals, own = text.partition("=")
+        if not (name and equals):
+            raise KatayoriError(f"--column takes name=column, e.g. cluster=template, not {text!r}")
+        if name in names:
+            raise KatayoriError(f"--column names {name} twice; give it once")
+        expect(name, known, "name of --column")
+        names[name] = own
+    return names
 
 
-def _say(frame: pd.DataFrame, folder: Path) -> None:
-    """How many answers could be read, and where the results are."""
-    valid = int(frame["valid"].sum())
-    share = page.percent(valid / len(frame))
-    print(f"{len(frame):,} imported answers, {share} valid: {folder}", file=sys.stderr)
+def _check_there(names: Mapping[str, str], frame: pd.DataFrame) -> None:
+    for name, own in names.items():
+        for part in columns_named(own, frame):
+            if part not in frame:
+                raise KatayoriError(
+                    f"--column {name}={own}: the log has no column {part!r}; columns there:"
+                    f" {columns_there(frame)}"
+                )
+
+
+def chosen(frame: pd.DataFrame, kind: str, names: Mapping[str, str]) -> tuple[str, str]:
+    """The kind that was named, or the only one whose columns are there, and how it was found.
+
+    Raises:
+        KatayoriError: an unknown kind; columns that a named kind lacks; no kind, or several, that
+        fit.
+    """
+    known = listed()["kinds"]
+    if kind:
+        expect(kind, known, "kind of log")
+    lacks = {one: Log(frame, one, names).lacks(one) for one in known}
+    there = f"columns there: {columns_there(frame)}; name yours by --column NAME=COLUMN"
+    if kind and lacks[kind]:
+        raise KatayoriError(f"--kind {kind} needs {'; '.join(lacks[kind])}; {there}")
+    if kind:
+        return kind, "as named"
+    fitting = [one for one in known if not lacks[one]]
+    if len(fitting) > 1:
+        told = " and ".join(fitting)
+        raise KatayoriError(f"the columns fit the kinds {told}; say which: --kind {fitting[0]}")
+    if not fitting:
+        needs = "; ".join(f"{one} lacks {', '.join(told)}" for one, told in lacks.items())
+        raise KatayoriError(f"no kind of log fits: {needs}; {there}, the kind by --kind")
+    return fitting[0], "by its columns; --kind names another"
+
+
+def in_words(table: pd.DataFrame) -> pd.DataFrame:
+    """The table with source and why: what its status says, and where it has one, its choice."""
+    told = table["status"].map(lambda status: listed()["statuses"].get(status, _plain(status)))
+    beside = table["why"] if "why" in table else pd.Series("", table.index)
+    both = [filter(None, one) for one in zip(told, beside, strict=True)]
+    return table.assign(source="imported", why=["; ".join(one) for one in both])
+
+
+def _plain(status: object) -> str:
+    return "" if status == "ok" else str(status).replace("_", " ")
+
+
+def percent(share: float) -> str:
+    """A share that never says 90 where less was valid, nor 100 where one was not.
+
+    Example:
+        >>> percent(0.89999), percent(1)
+        ('89.9 %', '100.0 %')
+    """
+    return f"{int(1000 * share + 1e-9) / 10:.1f} %"
+
+
+# -- the page --------------------------------------------------------------------------------------
+
+
+def page_of(
+    name: str,
+    about: Mapping[str, Any],
+    facts: dict[str, str],
+    answers: pd.DataFrame,
+    tables: Mapping[str, pd.DataFrame],
+    notes: Sequence[str],
+) -> str:
+    """report.html: what was read, the figure, a table a section, and how the log was read."""
+    from jinja2 import Environment, FileSystemLoader
+    from markupsafe import Markup
+
+    groups = answers.groupby("model", sort=False)["valid"]
+    valid = groups.agg(asked="size", valid="sum", share="mean").reset_index()
+    facts |= {"Valid answers": f"{percent(answers['valid'].mean())} of {len(answers):,}"}
+    facts |= {"Clusters": f"{answers['cluster'].nunique():,}"}
+    models = valid.to_dict("records")
+    for row in models:
+        lost = answers[(answers["model"] == row["model"]) & ~answers["valid"]]
+        row |= {"few": row["share"] < VALID_ENOUGH, "percent": percent(row["share"])}
+        row |= {"commonest": commonest(lost["text"])}
+    described = listed()["sections"]
+    sections = [
+        described[one] | {"table": Markup(_shown(table)._repr_html_())}
+        for one, table in tables.items()
+    ]
+    loader = FileSystemLoader(Path(__file__).parent)
+    template = Environment(loader=loader, autoescape=True).get_template("analyse.html")
+    body = template.render(
+        name=name,
+        kind=about,
+        facts=facts,
+        asked=len(answers),
+        imported=MEANING["imported"],
+        models=models,
+        valid=Markup(show(valid, caption="Valid answers")._repr_html_()),
+        picture=figure(tables, about["figure"]),
+        sections=sections,
+        notes=notes,
+    )
+    style = REPORT_STYLE.read_text(encoding="utf-8")
+    return document(visible(f"{name}: {about['about']}"), readable(visible(body)), style=style)
+
+
+def _shown(table: pd.DataFrame) -> Any:
+    blank = {name for name in table if (table[name].isna() | (table[name] == "")).all()}
+    kept = [name for name in SHOWN if name in table and name not in blank]
+    counts = {name: "Int64" for name in COUNTS if name in kept}
+    return show(table[kept].astype(counts), names=HEADS)
+
+
+def figure(tables: Mapping[str, pd.DataFrame], about: Mapping[str, Any]) -> str:
+    """A picture of the measures of the kind with their intervals; empty where none has a value."""
+    from matplotlib import rc_context
+
+    from katayori.report.charts import draw
+
+    drawn = log_measures.together(*tables.values())
+    drawn = drawn[drawn["measure"].isin(about["measures"]) & drawn["value"].notna()]
+    drawn = drawn[drawn["model"].isin(drawn["model"].unique()[:MOST_SERIES])]
+    if drawn.empty:
+        return ""
+    marks = drawn[["value", "ci_low", "ci_high", "status"]]
+    marks = marks.assign(row=drawn["line"].map(_drawn), model=drawn["model"].map(_drawn))
+    marks = marks.drop_duplicates(["row", "model"])  # long names may be the same once cut
+    named = {"kind": "dots", "x": "value", "row": "row", "series": "model"}
+    picture = draw(marks, **named, label=about["label"], line=about["line"], scale=100)
+    buffer = BytesIO()
+    with rc_context({"svg.hashsalt": "katayori"}):
+        picture.savefig(buffer, format="svg", metadata={"Date": None})
+    return base64.b64encode(buffer.getvalue()).decode("ascii")
+
+
+def _drawn(name: object) -> str:
+    """A name as a figure may draw it: short, and no formula.
+
+    Example:
+        >>> _drawn("price $x$")
+        'price \\\\$x\\\\$'
+    """
+    text = " ".join(visible(name).split())
+    cut = text if len(text) <= MAX_NAME else f"{text[:MAX_NAME]}…"
+    return cut.replace("\\", "∖").replace("$", r"\$")

@@ -7,6 +7,8 @@ An .eval of inspect_ai is an archive packed with Zstandard, which Python's zipfi
 on. Archives are read in memory; nothing is unpacked to the disk.
 """
 
+import fnmatch
+import io
 import json
 import math
 import unicodedata
@@ -23,9 +25,9 @@ from typing import Any
 
 import pandas as pd
 
-from katayori.data.files import json_lines, read_yaml
+from katayori.data.files import json_lines, read_text, read_yaml
 from katayori.errors import KatayoriError
-from katayori.finish_reasons import usual
+from katayori.finish_reasons import ended, usual
 
 MAX_MEMBER = 100_000_000  # bytes of one sample; what unpacks to more is no answer
 ZSTANDARD = 93  # the zip method that inspect_ai packs with; Python's zipfile reads it from 3.14 on
@@ -34,7 +36,6 @@ MARKS = {"C": 1.0, "I": 0.0, "P": 0.5, "N": None}
 LONGEST_CAUSE = 200  # characters of a failure that are shown
 SHOWN = 20  # columns that a message names
 COMMONEST = 3  # texts and reasons that a message names
-LONGEST_NAME = 80  # a prompt_id that is longer is the text that was asked
 #: Endings of tables, and what separates their columns.
 TABLES = {".csv": ",", ".tsv": "\t"}
 LIKELIHOODS = "holds scores of given continuations (loglikelihood), not a generated text"
@@ -285,41 +286,54 @@ def _asked_by_lm_eval(asked: Any) -> list[Turn]:
 
 
 class Log:
-    """What was read of one or several logs.
+    """The answers of a log of a known kind, and the columns by our names.
 
     Attributes:
-        frame: a row an answer. kind: of log, whose names of columns are known. names: our name of a
-            column -> the user's. options: the words that the options bear in an answer. notes: what
-            was done with the log on the way, in sentences.
+        frame: a row an answer. names: our name of a column -> the user's. known: our name -> those
+            that others use. options: whether the words of the options are known, whose log
+            probabilities are `logp_k`. notes: what was done with the log, in sentences. marked: the
+            same answers as the harness itself marked them, where its log says so.
     """
 
-    def __init__(self, frame: pd.DataFrame, kind: str = "", names: Mapping[str, str] = {}) -> None:
-        self.frame, self.names = frame, dict(names)
-        self.options: list[str] = []
+    def __init__(
+        self, frame: pd.DataFrame, kind: str, names: Mapping[str, str], *, options: bool = False
+    ) -> None:
+        self.frame, self.names, self.options = frame, names, options
+        self.known = listed()["columns"] | listed()["kinds"][kind]["columns"]
         self.notes: list[str] = []
-        self.known = listed()["columns"] | (listed()["kinds"][kind]["columns"] if kind else {})
+        self.marked = pd.DataFrame()
 
-    def named(self, *names: str) -> str | None:
-        """The user's column: as it was named, else the first of the known names that is there.
+    def several(self, name: str) -> list[str]:
+        """The user's columns of a name: those that were named, else the first that are there.
 
         Example:
             >>> log = Log(pd.DataFrame(columns=["Template_ID", "sex"]), "bbq", {"role": "sex"})
-            >>> log.named("role"), log.named("cluster"), log.named("label")
-            ('sex', 'Template_ID', None)
+            >>> log.several("role"), log.several("cluster"), log.several("label")
+            (['sex'], ['Template_ID'], [])
         """
+        if name in self.names:
+            return columns_named(self.names[name], self.frame)
         there = {str(column).casefold(): str(column) for column in self.frame}
-        for name in names:
-            if name in self.names:
-                return self.names[name] or None
-            for one in (name, *self.known.get(name, ())):
-                if one in there:
-                    return there[one]
-        return None
+        known = self.known.get(name, [])
+        for one in known if name in known else [name, *known]:
+            if found := fnmatch.filter(there, one):
+                return [there[column] for column in found]
+        return []
+
+    def named(self, name: str) -> str | None:
+        """The user's column of a name, None where there is none."""
+        return next(iter(self.several(name)), None)
 
     def column(self, name: str) -> "pd.Series | None":
-        """The column of that name, None where there is none."""
+        """The values of that column, None where there is none."""
         own = self.named(name)
         return None if own is None else self.frame[own]
+
+    def lacks(self, kind: str) -> list[str]:
+        """What the columns lack to be a log of a kind, in words."""
+        needs = listed()["kinds"][kind]["needs"]
+        there = [any(all(map(self.several, group)) for group in one["groups"]) for one in needs]
+        return [one["about"] for one, found in zip(needs, there, strict=True) if not found]
 
     def words(self, own: str, kind: str, *, may_miss: bool = False) -> pd.Series:
         """A column in our words of that kind.
@@ -327,13 +341,13 @@ class Log:
         Raises KatayoriError for a word that is not listed, naming it and those that are.
         """
         found = self.frame[own].map(lambda value: meaning(value, kind)).astype(object)
-        given = self.frame[own].fillna("").astype(str).str.strip() != ""
+        given = self.frame[own].notna() & (self.frame[own].astype(str).str.strip() != "")
         strange = self.frame[own][found.isna() & (given | (not may_miss))]
         if len(strange):
-            known = ", ".join([*listed()["words"][kind]])
+            known = ", ".join(listed()["words"][kind]) + (", or nothing" if may_miss else "")
             raise KatayoriError(
                 f"column {own!r} holds {strange.iloc[0]!r:.60}; a {kind} is one of {known}; name"
-                " another column by --column"
+                f" another column by --column {kind}=..."
             )
         return found.where(found.notna(), None)
 
@@ -352,11 +366,25 @@ class Log:
         both = zip(texts, ends, strict=True)
         return [(None if pd.isna(text) else str(text), usual(end)) for text, end in both]
 
-    def there(self) -> str:
-        """The columns as a message names them."""
-        shown = ", ".join(str(name) for name in list(self.frame)[:SHOWN])
-        more = f", ... ({self.frame.shape[1]} columns)" if self.frame.shape[1] > SHOWN else ""
-        return shown + more
+    def lost_endings(self) -> list[str]:
+        """How many answers count as none for the word they ended with, and the commonest words."""
+        found = [ended(word) for _, word in self.texts()]
+        counts = Counter(one.note for one in found if one.outcome == "error")
+        shown = "; ".join(f"{note}, {n:,} times" for note, n in counts.most_common(COMMONEST))
+        remedy = "Not said of how answers end? --column finish= leaves that column out."
+        told = f"{counts.total():,} answers count as none: {shown}. {remedy}"
+        return [told] if counts else []
+
+
+def columns_named(text: str, frame: pd.DataFrame) -> list[str]:
+    """The columns that a text names: one, or several between commas."""
+    return [text] if text in frame else [part.strip() for part in text.split(",") if part.strip()]
+
+
+def columns_there(frame: pd.DataFrame) -> str:
+    """The columns of a frame as a message names them."""
+    shown = ", ".join(str(name) for name in list(frame)[:SHOWN])
+    return f"{shown}, ... ({frame.shape[1]} columns)" if frame.shape[1] > SHOWN else shown
 
 
 def plain(value: Any) -> str:
@@ -395,3 +423,50 @@ def commonest(texts: Sequence[str | None]) -> str:
     counts = Counter(text for text in texts if text is not None)
     found = [f"{text!r:.60} ({n:,} times)" for text, n in counts.most_common(COMMONEST)]
     return ", ".join(found) or "no text"
+
+
+def frame_of(files: Sequence[Path], options: Sequence[str]) -> tuple[pd.DataFrame, list[str]]:
+    """The answers of one or several logs, one below the other, and what was done with them.
+
+    A column `log` tells the files apart. Of answers that stand there once a filter the first is
+    taken.
+
+    Raises KatayoriError for a file that is no log and no table, or holds no answers.
+    """
+    stems = [file.stem for file in files]
+    if len(set(stems)) < len(stems):
+        stems = [f"{file.parent.name}/{file.stem}" for file in files]
+    frames, notes = [], []
+    for file, stem in zip(files, stems, strict=True):
+        frame = _table_or_log(file, options).rename(columns=str)
+        if frame.empty:
+            raise KatayoriError(f"{file.name} holds no answers")
+        if "filter" in frame and frame["filter"].nunique() > 1:
+            first, *others = frame["filter"].unique()
+            frame = frame[frame["filter"] == first]
+            taken = f"taken is {first}, not {', '.join(map(str, others))}"
+            notes.append(f"{stem}: every answer stands there once a filter; {taken}")
+        frames.append(frame if "log" in frame else frame.assign(log=stem))
+    return pd.concat(frames, ignore_index=True), notes
+
+
+def _table_or_log(file: Path, options: Sequence[str]) -> pd.DataFrame:
+    if not file.exists():
+        raise KatayoriError(f"{file.name}: no such file; name a log: make analyse LOG=my.eval")
+    if file.suffix in (".eval", ".json"):
+        return read_log(file, options)
+    if file.suffix == ".jsonl":
+        rows = json_lines(file, "log")
+        # Only samples of lm-evaluation-harness have this field.
+        return read_log(file, options) if rows and "resps" in rows[0] else pd.DataFrame(rows)
+    if file.suffix not in TABLES:
+        raise KatayoriError(
+            f"{file.name}: known are .eval and .json (inspect_ai), .jsonl (lm-evaluation-harness,"
+            " or a table), .csv and .tsv"
+        )
+    text = read_text(file, "table")
+    try:
+        return pd.read_csv(io.StringIO(text), sep=TABLES[file.suffix], low_memory=False)
+    except (pd.errors.ParserError, pd.errors.EmptyDataError) as error:
+        cause = " ".join(str(error).split())
+        raise KatayoriError(f"{file.name} is no table that can be read ({cause})") from None

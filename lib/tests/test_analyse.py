@@ -2,7 +2,6 @@
 
 import doctest
 import json
-import re
 from pathlib import Path
 
 import numpy as np
@@ -12,8 +11,7 @@ import pytest
 from bs4 import BeautifulSoup
 
 from katayori.metrics import bbq, exchange, judges, level_gaps, proportions, shares
-from katayori_tools import analyses, cli, papers
-from katayori_tools.analyses import kinds, page as pages, paired, reading, rows as flat
+from katayori_tools import analyse, cli, log_kinds, log_measures, logs
 from katayori_tools.logs import read_log
 from katayori_tools.pages import POLICY
 
@@ -65,16 +63,11 @@ def decisions(folder):
 
 def test_a_planted_effect_is_found_and_noise_is_not(decisions):
     rows = analysed(decisions)
-    assert list(rows) == list(flat.COLUMNS) and set(rows["source"]) == {"imported"}
+    assert list(rows) == list(analyse.COLUMNS) and set(rows["source"]) == {"imported"}
     for test in ("any_effect", "common_direction"):
         assert one(rows, test, "factor=gender")["p_holm"] < 0.05
         assert one(rows, test, "factor=age")["p_holm"] > 0.05
-    text = page(decisions.parent).get_text()
-    told = (
-        "p is below .05 in 2 of 4 tests: any_effect (model=openai-api/mine/my-model; factor=gender)"
-    )
-    assert told in text
-    assert re.search(r"The interval lies above 0: gap \(model=\S+; level=gender woman\)\.", text)
+    assert one(rows, "gap", "level=gender woman")["ci_low"] > 0
 
 
 def test_decisions_have_the_numbers_of_the_library(decisions):
@@ -108,7 +101,6 @@ def test_noise_alone_is_not_found(folder):
     table.to_csv(folder / "noise.csv", index=False)
     rows = analysed(folder / "noise.csv")
     assert (rows["p_holm"].dropna() > 0.05).all() and rows["p_holm"].notna().sum() == 4
-    assert "None of the 4 tests has a p below .05" in page(folder).get_text()
 
 
 def test_few_clusters_give_a_value_and_no_interval(folder):
@@ -169,7 +161,7 @@ def bbq_log(lean: float, first_place: float = 0.0, seed: int = 1) -> pd.DataFram
 def test_a_planted_stereotype_is_found_and_none_where_there_is_none(folder):
     bbq_log(1.5).to_csv(folder / "biased.csv", index=False)
     rows = analysed(folder / "biased.csv")
-    for name in ("diff_amb", "diff_dis", "s_amb", "s_dis"):
+    for name in ("diff_amb", "diff_dis"):
         assert one(rows, name)["ci_low"] > 0, name
     assert one(rows, "position_free difference", "calibrated; score=soft")["ci_low"] > 0
     bbq_log(0).to_csv(folder / "fair.csv", index=False)
@@ -201,15 +193,10 @@ def test_scores_are_those_of_the_library(folder):
     roles = frame[frame["context_condition"] == "ambig"]["role"]
     sides = (roles == "biased").sum() - (roles == "counter_biased").sum()
     assert one(rows, "diff_amb_all")["value"] == pytest.approx(sides / len(roles))
-    assert one(rows, "s_amb")["value"] == one(rows, "diff_amb")["value"]
-    roles = frame[frame["context_condition"] == "disambig"]["role"]
-    b, c = (roles == "biased").sum(), (roles == "counter_biased").sum()
-    s_dis = one(rows, "s_dis")
-    assert s_dis["value"] == pytest.approx(2 * b / (b + c) - 1) and s_dis["n"] == b + c
     assert one(rows, "ooc_rate")["value"] == pytest.approx(42 / 288)
     assert one(rows, "ooc_rate")["n_invalid"] == 42 == one(rows, "acc_amb_all")["n_invalid"] * 2
     assert one(rows, "acc_amb_all")["n"] > one(rows, "acc_amb")["n"]
-    banner = page(folder).find(class_="banner warning").get_text()
+    banner = " ".join(page(folder).find(class_="banner warning").get_text().split())
     assert banner.startswith("Only 85.4 % of the answers of m could be read (246 of 288).")
 
 
@@ -219,7 +206,7 @@ SCORES = ("acc_amb", "acc_dis", "diff_amb", "diff_dis")
 def test_letters_that_say_a_position_only_have_no_value(folder):
     bbq_log(0.5, first_place=8).to_csv(folder / "first.csv", index=False)
     rows = analysed(folder / "first.csv")
-    of_letters = [*SCORES, "s_amb", "s_dis", *(f"{name}_all" for name in SCORES)]
+    of_letters = [*SCORES, *(f"{name}_all" for name in SCORES)]
     for letter in (
         one(rows, "position_free difference", "reading=letter"),
         *(one(rows, name) for name in of_letters),
@@ -238,21 +225,10 @@ def test_a_position_in_ambiguous_contexts_alone_holds_these_back(folder):
     table["answer"] = table["answer"].mask(silent, "B")
     table.drop(columns=["p_0", "p_1", "p_2"]).to_csv(folder / "silent.csv", index=False)
     rows = analysed(folder / "silent.csv")
-    for name in ("acc_amb", "diff_amb", "s_amb", "diff_amb_all"):
+    for name in ("acc_amb", "diff_amb", "diff_amb_all"):
         assert one(rows, name)["status"] == "position_bound", name
-    for name in ("acc_dis", "diff_dis", "s_dis", "diff_dis_all"):
+    for name in ("acc_dis", "diff_dis", "diff_dis_all"):
         assert one(rows, name)["status"] == "ok", name
-
-
-def test_who_names_no_person_has_no_score_of_persons(folder):
-    table = bbq_log(0)
-    at = table[["role_0", "role_1", "role_2"]].eq("unknown").to_numpy().argmax(axis=1)
-    table.assign(answer=at).to_csv(folder / "unknown.csv", index=False)
-    rows = analysed(folder / "unknown.csv")
-    for name in ("s_amb", "s_dis"):
-        row = one(rows, name)
-        assert np.isnan(row["value"]) and row["why"] == "no answer chose a person"
-    assert one(rows, "acc_amb")["value"] == 1
 
 
 def dialect(rows, measure: str, tool: str) -> pd.Series:
@@ -310,21 +286,17 @@ def test_the_page_begins_with_bias_in_ambiguous_contexts_and_the_interval(folder
     rows = analysed(folder / "two.csv", "--dialects")
     shown = page(folder).find_all("table")[-1]
     heads = [head.get_text() for head in shown.find_all("th")]
-    assert heads[:7] == ["tool", "measure", "model", "value", "95 % from", "to", "choice"]
+    assert heads[:5] == ["measure", "of", "value", "95 % interval", "in words"]
     cells = [[cell.get_text() for cell in line.find_all("td")] for line in shown.find_all("tr")[1:]]
-    assert [line[:3] for line in cells[:3]] == [
-        ["KoBBQ", "bias_amb", "m"],
-        ["KoBBQ", "bias_amb", "other"],
-        ["EuroEval", "bias_amb", "m"],
+    assert [line[:2] for line in cells[:3]] == [
+        ["dialect bias_amb", "model=m; tool=KoBBQ"],
+        ["dialect bias_amb", "model=other; tool=KoBBQ"],
+        ["dialect bias_amb", "model=m; tool=EuroEval"],
     ]
     own = dialect(rows[rows["cell"].str.contains("other")], "bias_amb", "KoBBQ")
-    assert cells[1][3] == f"{own['value']:.3f}" and cells[1][5] == f"{own['ci_high']:.3f}"
-    assert cells[1][6] == own["why"]
-    text = page(folder).get_text()
-    assert "n counts the answers that can be read" in text
-    # The box about unreadable answers does not speak of tools that count them.
-    box = page(folder).find(class_="banner warning").get_text()
-    assert "over the valid answers" in box and "Every number" not in box
+    ends = f"[{own['ci_low']:.3f}, {own['ci_high']:.3f}]"
+    assert cells[1][2:5] == [f"{own['value']:.3f}", ends, own["why"]]
+    assert "n counts the answers that can be read" in page(folder).get_text()
 
 
 def test_without_the_option_no_other_tool_scores(folder):
@@ -362,8 +334,8 @@ def test_roles_come_from_the_columns_of_bbq_itself(folder, column):
     assert one(table, "diff_amb")["clusters"] == 5
     dis = one(table, "diff_dis")
     assert np.isnan(dis["value"]) and dis["why"] == "no biased contexts were asked"
-    letter = one(table, "position_free difference", "probability; score=soft")
-    assert np.isnan(letter["value"]) and letter["status"] != "ok"
+    soft = one(table, "position_free difference", "calibrated; score=soft")
+    assert np.isnan(soft["value"]) and soft["status"] != "ok"
 
 
 def test_clear_contexts_of_which_nothing_is_known_are_left_out_and_said(folder):
@@ -545,16 +517,15 @@ def test_files_that_are_no_log_are_one_line(folder, capsys):
     assert "is not UTF-8" in refused(capsys, folder / "c.csv")
 
 
-def test_how_answers_ended_is_read_and_what_is_not_known_is_told(folder):
+def test_how_answers_ended_is_read_and_what_is_not_known_is_told():
     words = ["stop", "EOS", "MAX_TOKENS", "tired", "tired", "tool_calls"]
-    file = folder / "log.csv"
-    pd.DataFrame({"text": "yes", "finish_reason": words}).to_csv(file, index=False)
-    log = reading.read([file], {})
+    frame = pd.DataFrame({"text": "yes", "finish_reason": words})
+    log = logs.Log(frame, "bbq", {})
     usual = ["stop", "stop", "length", "tired", "tired", "tool_calls"]
-    assert [word for _, word in reading.texts_of(log)] == usual
-    [note] = log.notes
+    assert [word for _, word in log.texts()] == usual
+    [note] = log.lost_endings()
     assert note.startswith("3 answers count as none: unknown finish reason 'tired', 2 times; ")
-    assert not reading.read([file], {"finish": ""}).notes
+    assert not logs.Log(frame, "bbq", {"finish": ""}).lost_endings()
 
 
 def test_two_logs_are_two_models(folder):
@@ -595,6 +566,19 @@ def test_a_model_that_was_asked_in_one_order_only_has_no_robustness(folder):
 
 
 def test_the_examples_of_the_tools_run():
-    modules = [reading, kinds, flat, paired, pages, analyses, *papers.modules("analyse").values()]
+    modules = [analyse, logs, log_kinds, log_measures]
     results = [doctest.testmod(one, optionflags=doctest.NORMALIZE_WHITESPACE) for one in modules]
     assert sum(one.attempted for one in results) > 20 and not any(one.failed for one in results)
+
+
+def test_every_kind_is_read_and_measured_and_every_section_has_words(folder):
+    listed = logs.listed()
+    for kind in listed["kinds"]:
+        assert hasattr(log_kinds, kind) and hasattr(log_measures, kind)
+    verdicts(1.0).to_csv(folder / "j.csv", index=False)
+    analysed(folder / "j.csv")
+    titles = {section["title"] for section in listed["sections"].values()}
+    assert {head.get_text() for head in page(folder).find_all("h2")} <= {
+        *titles,
+        "How the log was read",
+    }

@@ -57,17 +57,14 @@ def planted(lean: float, seed: int = 0) -> list[dict]:
 
 
 def test_the_numbers_are_those_of_the_task_itself(folder):
-    """As its own aggregations have them: accuracies and both scores of the BBQ paper."""
+    """As its own aggregations have them."""
     table = analysed(written(folder / "samples_bbq.jsonl", rows()))
     marks = [row["disamb_bias_score"] for row in rows()]
     clear = [mark[3] == "True" for mark in marks]
     for name, wanted in (("amb", False), ("dis", True)):
         own = [mark for mark, is_clear in zip(marks, clear, strict=True) if is_clear == wanted]
         accuracy = np.mean([mark[0] for mark in own])
-        score = 2 * sum(mark[1] for mark in own) / sum(mark[2] for mark in own) - 1
-        score *= 1 if wanted else 1 - accuracy
         assert one(table, f"acc_{name}")["value"] == pytest.approx(accuracy)
-        assert one(table, f"s_{name}")["value"] == pytest.approx(score)
     assert one(table, "acc_amb")["n"] == 16 and one(table, "ooc_rate")["value"] == 0
 
 
@@ -82,7 +79,7 @@ def test_no_answer_has_a_place_and_the_report_says_so(folder):
 
 def test_a_planted_stereotype_is_found_and_none_where_there_is_none(folder):
     table = analysed(written(folder / "biased.jsonl", planted(1.5)))
-    for name in ("diff_amb", "diff_dis", "s_amb"):
+    for name in ("diff_amb", "diff_dis"):
         assert one(table, name)["ci_low"] > 0, name
     assert one(table, "diff_amb")["clusters"] == 4 * COPIES
     table = analysed(written(folder / "fair.jsonl", planted(0.0)))
@@ -113,7 +110,7 @@ def test_columns_of_another_form_get_one_line(folder, capsys, name, value):
     lines = rows()
     lines[3]["doc"][name] = value
     line = refused(capsys, written(folder / "odd.jsonl", lines))
-    assert "answer_info and biased_answers must be those of the task bbq" in line
+    assert "answer_info must be that of BBQ" in line and "biased_answers as a list" in line
 
 
 def test_generated_words_are_read_where_they_name_one_option(folder):
@@ -128,7 +125,7 @@ def test_generated_words_are_read_where_they_name_one_option(folder):
     assert one(table, "diff_amb")["value"] == 1
     assert one(table, "ooc_rate")["value"] == pytest.approx(4 / 32)
     assert one(table, "position_free")["status"] == "no_places"
-    assert "Column answer is made here" in page(folder).get_text()
+    assert "the option whose words, and no others" in page(folder).get_text()
 
 
 def test_hostile_options_are_text_in_the_report(folder):
@@ -194,7 +191,7 @@ def test_the_harness_own_numbers_are_among_the_dialects(folder, tool):
     text = page(folder).get_text()
     assert "How seven tools would score these answers" in text
     assert "speaks against the stereotype" in text
-    assert "made of the marks that the harness itself gave each answer" in text
+    assert "made of the marks that the harness itself gave each answer" in " ".join(text.split())
 
 
 @pytest.mark.slow
