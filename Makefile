@@ -87,9 +87,8 @@ batch: setup  ## requests as OpenAI Batch files (ARGS="export FOLDER", submit, f
 	$(KATAYORI) batch $(OPTIONS) $(call option,ENGINE,engine) $(SERVER) $(FRESHLY) $(WORDS)
 
 .PHONY: plan
-plan: setup  ## the papers' full designs for some models, as files for clusters (MODELS= LIMIT= LABEL=; ARGS="--collect FOLDER")
-	$(KATAYORI) plan $(call option,PAPERS,papers) $(call option,MODELS,models) $(call option,PROMPTS,prompts) \
-	  $(call option,LIMIT,limit) $(SERVER) $(FRESHLY) $(WORDS)
+plan: setup  ## the papers' full designs for some models, as files for clusters (MODELS= PROFILE= LIMIT= LABEL=; ARGS="--collect FOLDER")
+	$(KATAYORI) plan $(OPTIONS) $(SERVER) $(FRESHLY) $(WORDS)
 
 convert: setup  ## logs of inspect_ai or lm-evaluation-harness as answers (PAPERS= MODELS= ARGS="LOG ANSWERS.jsonl")
 	$(KATAYORI) convert $(call option,PAPERS,papers) $(call option,PROFILE,profile) $(call option,MODELS,models) \

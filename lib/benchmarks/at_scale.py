@@ -10,6 +10,7 @@ with exit code 1 where an answer is lost, or a goal is missed.
 
 import argparse
 import contextlib
+import csv
 import hashlib
 import io
 import json
@@ -29,7 +30,7 @@ GROWTH = 1.25  # the most that the peak of the whole may be, beside that of the 
 STEPS = {
     "plan": "counted, and written as shards and jobs",
     "answer": "by the stand-in",
-    "collect": "read back, counted, and written as answers files and further shards",
+    "collect": "read back, counted, and what is left written as further shards",
     "again": "the further shards answered and read back, until nothing is left",
 }
 OPTIONS = {"jubaku_v2": ("A", "B"), "logprob_judge": ("A", "B", "C"), "discrim_eval": ("yes", "no")}
@@ -76,12 +77,12 @@ def completion(body: dict[str, Any], text: str, top: list[tuple[str, float]]) ->
 def answer_all(folder: Path, lost: Callable[[str], str]) -> int:
     """Answers every shard below a plan's folder that has no results yet; how many."""
     done = 0
-    for state in sorted(folder.glob("*/*/batch.json")):
-        for name in json.loads(state.read_text(encoding="utf-8"))["shards"]:
+    for state in sorted(folder.glob("*/batch.json")):
+        for name, about in json.loads(state.read_text(encoding="utf-8"))["shards"].items():
             shard = state.with_name(name)
             target = shard.with_name(f"results-{name}")
             if not target.exists():
-                options = OPTIONS.get(state.parent.name, ("0", "1", "2"))
+                options = OPTIONS.get(about["paper"], ("0", "1", "2"))
                 with shard.open("rb") as lines, target.open("wb") as file:
                     file.writelines(results(lines, by_chance(options), lost))
                 done += 1
@@ -156,8 +157,8 @@ def role(args: argparse.Namespace) -> None:
 
 def counted(folder: Path) -> int:
     """How many requests a plan holds."""
-    about = json.loads((folder / "plan.json").read_text(encoding="utf-8"))
-    return sum(about["folders"].values())
+    with (folder / "plan.csv").open(encoding="utf-8") as file:
+        return sum(int(row["asked"]) + int(row["waiting"]) for row in csv.DictReader(file))
 
 
 def run(models: int, limit: int, home: Path) -> dict[str, dict[str, Any]]:

@@ -20,16 +20,17 @@ differently than before; a failed one is listed.
 """
 
 import asyncio
-import hashlib
 import re
 import secrets
 import sqlite3
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import asdict, replace
+from collections import Counter, defaultdict
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import asdict
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import orjson
 
@@ -38,14 +39,13 @@ from katayori.errors import KatayoriError
 from katayori.prompting.models import Endpoint, Model, at_server, get_model, label_of
 from katayori.prompting.prompts import load_prompts
 from katayori.prompting.requests import Request, Response
-from katayori.prompting.store import batches, store_path
+from katayori.prompting.store import store_path
 from katayori.report.tables import visible
 from katayori_tools import servers
 from katayori_tools.answer_store import Store, replace_file
-from katayori_tools.asking import LONG_ANSWER as STAND_IN, StepPlan, planned_steps
+from katayori_tools.asking import LONG_ANSWER, StepPlan, planned_steps
 from katayori_tools.choices import Asking, OwnServer
 from katayori_tools.notebooks import names
-from katayori_tools.options import filled
 from katayori_tools.send import Sender, cause_of, failed, read_completion, wire_body
 
 if TYPE_CHECKING:
@@ -53,7 +53,6 @@ if TYPE_CHECKING:
 
 URL = "/v1/chat/completions"
 STATE = "batch.json"
-ASKED = ("papers", "profile", "models", "prompts", "limit", "engine")  # kept, with own items
 LINES = 20_000  # of a shard; OpenAI takes 50,000
 BYTES = 200_000_000  # of a shard at most, as OpenAI takes them
 FINAL = ("completed", "failed", "expired", "cancelled")
@@ -62,35 +61,9 @@ LATEST = 2**33  # seconds since 1970; a greater number is no time
 RETRIES = 5  # of the client, for each call about a batch
 LISTED = 10  # places that a refusal names
 STRAY = "belongs to no request of this run (other items, wording, model or settings)"
+Refused = dict[str, list[str]]  # the places of rows that could not be used, by cause
 State = dict[str, Any]  # what batch.json holds: export, asked, servers, shards
-Shard = dict[str, Any]  # model, requests, sha256; once submitted batch, status; then fetched
-
-
-class Refused:
-    """Rows that could not be used: how many by cause, and the first places of each."""
-
-    def __init__(self) -> None:
-        self.counts: Counter[str] = Counter()
-        self.places: dict[str, list[str]] = {}
-
-    def append(self, row: tuple[str, int, str]) -> None:
-        """Notes a row: its file, its line (or sample) and the cause."""
-        file, number, cause = row
-        self.counts[cause] += 1
-        listed = self.places.setdefault(cause, [])
-        if len(listed) < LISTED:
-            listed.append(f"{file}:{number}")
-
-    def __len__(self) -> int:
-        return self.counts.total()
-
-
-class Place(NamedTuple):
-    """Where a row of a result file is."""
-
-    file: Path
-    number: int  # of the line, from 1
-    start: int  # byte
+Shard = dict[str, Any]  # paper, model, requests, sha256; once submitted batch; then fetched
 
 
 def batch(
@@ -111,24 +84,107 @@ def batch(
     """
     place = Path(folder)
     if step == "export":
-        return _export(place, chosen, shard)
+        export(place, chosen, shard)
+        return 0
     state = read_state(place)
-    base_url = chosen.server.base_url
-    for name in ("papers", "models", "limit"):
-        if getattr(chosen, name):
-            raise KatayoriError(f"{place / STATE} says what was asked; leave out {name.upper()}=")
+    check_unasked(chosen, place / STATE)
     if step == "submit":
-        return asyncio.run(_submit(place, state, base_url))
+        asyncio.run(_submit(place, state, chosen.server.base_url))
+        return 0
     if step == "fetch":
-        asyncio.run(_fetch(place, state, base_url, wait))
-    return _import(state, [Path(file) for file in files] or result_files(place))
+        asyncio.run(_fetch(place, state, chosen.server.base_url, wait))
+    rows = Rows([Path(file) for file in files] or result_files(place, "*.jsonl"))
+    for one, counts in merged(state, rows):
+        print(said(one, counts))
+    return rows.listed()
 
 
-def result_files(folder: Path) -> list[Path]:
+def check_unasked(chosen: Asking, where: Path) -> None:
+    """Raises KatayoriError where something is chosen that a folder says."""
+    if given := [name.upper() for name in ("papers", "models", "limit") if getattr(chosen, name)]:
+        raise KatayoriError(f"{where} says what was asked; leave out {'=, '.join(given)}=")
+
+
+def file_name(name: str) -> str:
+    """A name as the name of a file."""
+    return re.sub(r"[^0-9A-Za-z.-]", "_", name)
+
+
+def result_files(folder: Path, pattern: str) -> list[Path]:
     """What `fetch` downloads, and what a user puts into the folder under such a name."""
-    return sorted(
-        file for file in folder.glob("*.jsonl") if file.name.startswith(("results", "errors"))
-    )
+    return sorted(f for f in folder.glob(pattern) if f.name.startswith(("results", "errors")))
+
+
+# -- export ----------------------------------------------------------------------------------------
+
+
+def export(folder: Path, chosen: Asking, lines: int) -> list[tuple[StepPlan, Counter[str]]]:
+    """Writes what the store does not hold as shards, and then `batch.json`; the counts by step.
+
+    Raises KatayoriError for a folder that holds a batch, and as `planned_steps`.
+    """
+    if (folder / STATE).exists():
+        remedy = "name a new folder for what is left after importing it"
+        raise KatayoriError(f"{folder} holds a batch; {remedy}")
+    check_models(chosen)
+    steps = list(planned_steps(chosen))
+    state = {
+        "export": secrets.token_hex(8),
+        "asked": {name: value for name, value in asdict(chosen).items() if name != "server"},
+        "servers": {f"{one.paper} {one.name}": asdict(one.endpoint.server) for one in steps},
+        "shards": {},
+    }
+    folder.mkdir(parents=True, exist_ok=True)
+    counted = []
+    for one in steps:
+        new, counts = add_shards(folder, state, one, lines)
+        asked = ", ".join(one.prompts) or "left out: the endpoint cannot be asked these prompts"
+        print(
+            f"{one.paper} {one.name}: {counts['asked']} to ask, {counts['stored']} stored, "
+            f"{counts['waiting']} wait for an earlier answer; {len(new)} shard(s) ({asked})"
+        )
+        counted.append((one, counts))
+    save_state(folder, state)
+    return counted
+
+
+def add_shards(
+    folder: Path, state: State, step: StepPlan, lines: int
+) -> tuple[list[str], Counter[str]]:
+    """Writes what the store does not hold of a step as further shards, a part at a time.
+
+    Returns their names, and how many requests are asked, are stored, or wait for an earlier answer.
+    """
+    counts: Counter[str] = Counter()
+    shards, new = state["shards"], []
+    with Store(store_path()) as store:
+        for _, group in groupby(_numbered(_lines(step, store, counts), lines), itemgetter(0)):
+            name = f"{len(shards) + 1:04d}-{step.paper}-{file_name(step.name)}.jsonl"
+            part, n = folder / f"{name}.part", 0
+            with part.open("wb") as file:
+                for _, raw in group:
+                    n += file.write(raw) > 0
+            about = {"paper": step.paper, "model": step.name, "requests": n}
+            shards[name] = about | {"sha256": paths.sha256(part)}
+            part.replace(folder / name)
+            new.append(name)
+        counts["waiting"] = waiting(step, store, counts["made"])
+    return new, counts
+
+
+def _lines(step: StepPlan, store: Store, counts: Counter[str]) -> Iterator[bytes]:
+    """The lines of a step's requests without an answer; what is the same to the letter, once."""
+    asked: set[bytes] = set()
+    for part in step.parts(store):
+        left = store.pending(part)
+        counts["made"] += len(part)
+        counts["stored"] += len(part) - len(left)
+        for request in left:
+            key = bytes.fromhex(request.key)
+            if key not in asked and not request.likelihood:
+                asked.add(key)
+                counts["asked"] += 1
+                yield line(request, step.model, step.endpoint)
 
 
 def line(request: Request, model: Model, endpoint: Endpoint) -> bytes:
@@ -138,174 +194,57 @@ def line(request: Request, model: Model, endpoint: Endpoint) -> bytes:
     return orjson.dumps(row) + b"\n"
 
 
-# -- export ----------------------------------------------------------------------------------------
+def _numbered(raws: Iterable[bytes], lines: int) -> Iterator[tuple[int, bytes]]:
+    """Lines, each with the number of its shard, which has so many lines and bytes at most."""
+    shard, n, size = 0, 0, 0
+    for raw in raws:
+        if n == lines or size + len(raw) > BYTES:
+            shard, n, size = shard + 1, 0, 0
+        n += 1
+        size += len(raw)
+        yield shard, raw
 
 
-def _export(folder: Path, chosen: Asking, lines: int) -> int:
-    for one in written(folder, chosen, lines):
-        print(
-            f"{one.step.paper} {one.step.name}: {one.pending} to ask, {one.stored} stored, "
-            f"{one.waiting} wait for an earlier answer; "
-            f"{one.shards} shard(s) so far"
-        )
-    return 0
-
-
-class Written(NamedTuple):
-    """What became of a step: requests to ask, stored, those that wait for an earlier answer.
-
-    `shards`: how many files there are so far.
-    """
-
-    step: StepPlan
-    pending: int
-    stored: int
-    waiting: int
-    shards: int
-
-
-#: What is shown every request of a step, in parts, the waiting ones with a stand-in.
-Watch = Callable[[StepPlan, Sequence[Request]], None]
-
-
-def written(
-    folder: Path, chosen: Asking, lines: int = LINES, watch: Watch | None = None
-) -> Iterator[Written]:
-    """Writes what the store does not hold as shards, a part at a time, and then `batch.json`.
-
-    Raises KatayoriError for a folder that holds a batch, and as `planned_steps`.
-    """
-    if (folder / STATE).exists():
-        remedy = "name a new folder for what is left after importing it"
-        raise KatayoriError(f"{folder} holds a batch; {remedy}")
-    check_models(chosen)
-    folder.mkdir(parents=True, exist_ok=True)
-    shards: dict[str, Shard] = {}
-    addresses: dict[str, dict[str, Any]] = {}
-    for step in planned_steps(chosen):
-        addresses[f"{step.paper} {step.name}"] = asdict(step.endpoint.server)
-        with Store(store_path()) as store, ShardWriter(folder, shards, lines) as writer:
-            yield _write_step(step, store, writer, watch)
-    state = {
-        "export": secrets.token_hex(8),
-        "asked": {name: getattr(chosen, name) for name in ASKED} | dict(chosen.own),
-        "servers": addresses,
-        "shards": shards,
-    }
-    save_state(folder, state)
-
-
-def _write_step(
-    step: StepPlan, store: Store, writer: "ShardWriter", watch: Watch | None
-) -> Written:
-    waits = _waits(step)
-    made, pending, planned, stored = 0, 0, 0, 0
-    for part in step.parts(store):
-        made += len(part)
-        left = store.pending(part)
-        stored += len(part) - len(left)
-        for request in left:
-            if not request.likelihood:
-                pending += writer.write(step, request)
-        if watch and not waits:
-            watch(step, part)
-    # With a stand-in for earlier answers, the requests that wait for one are there, too.
-    for part in step.parts(store, STAND_IN) if waits else ():
-        planned += len(part)
-        if watch:
-            watch(step, part)
-    waiting = planned - made if waits else 0
-    return Written(step, pending, stored, waiting, len(writer.shards))
-
-
-def _waits(step: StepPlan) -> bool:
-    """Whether some prompt of a step holds an earlier answer."""
+def waiting(step: StepPlan, store: Store, made: int) -> int:
+    """How many requests of a step wait for an earlier answer, beside those that were made."""
     wording = load_prompts(step.paper, step.scope.folder)
-    return any(wording[prompt_id].given for prompt_id in step.prompts)
-
-
-class ShardWriter:
-    """Writes requests into shards of a folder, each of so many lines and bytes at most.
-
-    What is finished is noted in `shards`, which numbers the files; a step begins a file of its own.
-    Requests that are the same to the letter are written once: which there were is kept in a file of
-    the database's own, which is gone with the process.
-    """
-
-    def __init__(self, folder: Path, shards: dict[str, Shard], lines: int) -> None:
-        self.folder, self.shards, self.lines = folder, shards, lines
-        self._file: IO[bytes] | None = None
-        self._about: Shard = {}
-        self._hash = hashlib.sha256()
-        self._bytes = 0
-        self._written = sqlite3.connect("", isolation_level=None)
-        self._written.execute("CREATE TABLE keys (key PRIMARY KEY) WITHOUT ROWID")
-        self._written.execute("BEGIN")
-
-    def __enter__(self) -> "ShardWriter":
-        return self
-
-    def __exit__(self, kind: object, *_: object) -> None:
-        self._written.close()
-        if kind is None:
-            self._finish()
-        elif self._file:
-            self._file.close()
-
-    def write(self, step: StepPlan, request: Request) -> bool:
-        """Writes a request, unless it is there; into a new file where the present one is full."""
-        insert = "INSERT OR IGNORE INTO keys VALUES (?)"
-        if not self._written.execute(insert, (request.key,)).rowcount:
-            return False
-        raw = line(request, step.model, step.endpoint)
-        full = self._about.get("requests", 0) >= self.lines or self._bytes + len(raw) > BYTES
-        if self._file and full:
-            self._finish()
-        if not self._file:
-            self._begin(step)
-        assert self._file
-        self._file.write(raw)
-        self._hash.update(raw)
-        self._bytes += len(raw)
-        self._about["requests"] += 1
-        return True
-
-    def _begin(self, step: StepPlan) -> None:
-        name = _shard_name(step.paper, step.name, len(self.shards) + 1)
-        self._file = (self.folder / name).open("wb")
-        self._about = {"file": name, "model": step.name, "requests": 0}
-        self._hash = hashlib.sha256()
-        self._bytes = 0
-
-    def _finish(self) -> None:
-        if not self._file:
-            return
-        self._file.close()
-        self._file = None
-        name = self._about.pop("file")
-        self.shards[name] = self._about | {"sha256": self._hash.hexdigest()}
-
-
-def _shard_name(paper: str, model: str, number: int) -> str:
-    return f"{paper}-{re.sub(r'[^0-9A-Za-z.-]', '_', model)}-{number:04d}.jsonl"
+    if not any(wording[prompt_id].given for prompt_id in step.prompts):
+        return 0
+    return sum(map(len, step.parts(store, LONG_ANSWER))) - made
 
 
 def check_models(chosen: Asking) -> None:
-    """Raises KatayoriError for a base model, and where a server of the user's own is not named."""
+    """Raises KatayoriError for a base model, a simulated one, one that is named twice, and where a
+    server of the user's own is not named.
+    """
     label_of(chosen.server.label)
+    seen: dict[tuple[str, str], str] = {}
     for name in names(chosen.models):
-        _, endpoint = get_model(name)
+        model, endpoint = get_model(name)
         if endpoint.kind == "completions":
             raise KatayoriError(f"{name}: batches are of chats; ask base models with make live")
+        if model.simulated:
+            raise KatayoriError(f"{name} is simulated and asks nobody; make reproduce shows it")
+        other = seen.setdefault((model.identity, endpoint.name), name)
+        if other != name:
+            raise KatayoriError(f"{other} and {name} are one model; name it once")
         at_server(endpoint, base_url=chosen.server.base_url, label=chosen.server.label)
 
 
 def read_state(folder: Path) -> State:
+    """What batch.json holds; KatayoriError where it does not say what was asked."""
     try:
-        return orjson.loads((folder / STATE).read_bytes())
-    except (OSError, ValueError):
+        state = orjson.loads((folder / STATE).read_bytes())
+        exported(state)
+        return state
+    except (OSError, ValueError, TypeError, LookupError):
         problem = f"{folder} holds no {STATE} that can be read"
         raise KatayoriError(f"{problem}; begin with `batch export`") from None
+
+
+def exported(state: State) -> Asking:
+    """What was asked by an export, as its file says."""
+    return Asking(**state["asked"], server=OwnServer(exported=state["servers"]))
 
 
 def save_state(folder: Path, state: State) -> None:
@@ -315,69 +254,55 @@ def save_state(folder: Path, state: State) -> None:
 # -- submit and fetch ------------------------------------------------------------------------------
 
 
-@contextmanager
-def _in_one_line(sender: Sender) -> Iterator[None]:
-    """What the client raises as one line, without the key."""
+@asynccontextmanager
+async def _client(name: str, base_url: str) -> AsyncIterator[tuple[Any, Sender]]:
+    """The client of a model's endpoint; what it raises becomes one line, without the key."""
     import openai
 
-    name = sender.endpoint.name
-    try:
-        yield
-    except openai.NotFoundError:
-        problem = f"{name} offers no batches, or not this one (404)"
-        remedy = "import results that `vllm run-batch` or another service made of the shards"
-        raise KatayoriError(f"{problem}; {remedy}, or use make live") from None
-    except openai.APIError as error:
-        problem = sender.mask(str(error).encode()).decode()[:300]
-        raise KatayoriError(f"batches of {name}: {problem}; start again to go on") from None
-
-
-def _sender(name: str, base_url: str) -> Sender:
     model, endpoint = get_model(name)
     if endpoint.kind == "local" and not base_url:
         remedy = "give its shards to `vllm run-batch` and import those"
         raise KatayoriError(f"{endpoint.name} offers no batches; {remedy}")
     if endpoint.own:
         servers.reached(endpoint, base_url)
-    return Sender(model, endpoint, base_url=base_url)
+    async with Sender(model, endpoint, base_url=base_url) as sender:
+        try:
+            yield sender.client.with_options(max_retries=RETRIES), sender
+        except openai.NotFoundError:
+            problem = f"{endpoint.name} offers no batches, or not this one (404)"
+            remedy = "import results that `vllm run-batch` or another service made of the shards"
+            raise KatayoriError(f"{problem}; {remedy}, or use make live") from None
+        except openai.APIError as error:
+            problem = sender.mask(str(error).encode()).decode()[:300]
+            remedy = "start again to go on"
+            raise KatayoriError(f"batches of {endpoint.name}: {problem}; {remedy}") from None
 
 
-async def _submit(folder: Path, state: State, base_url: str) -> int:
+async def _submit(folder: Path, state: State, base_url: str) -> None:
     """Start a batch a shard.
 
     One that was started before it could be noted is found again by the name it was given.
     """
-    waiting = {file: shard for file, shard in state["shards"].items() if "batch" not in shard}
-    for model in dict.fromkeys(shard["model"] for shard in waiting.values()):
-        async with _sender(model, base_url) as sender:
-            client = sender.client.with_options(max_retries=RETRIES)
-            with _in_one_line(sender):
-                newest = (await client.batches.list(limit=100)).data
-                by_name = {(started.metadata or {}).get("katayori"): started for started in newest}
-                for file, shard in waiting.items():
-                    if shard["model"] != model:
-                        continue
-                    name = f"{state['export']} {file}"
-                    started = by_name.get(name)
-                    if not started:
-                        started = await _start(client, folder / file, shard["sha256"], name)
-                    shard |= {"batch": started.id, "status": started.status}
-                    save_state(folder, state)
-                    number = visible(started.id)
-                    print(f"{file}: {shard['requests']} requests submitted as {number}")
-    return 0
+    for file, shard in state["shards"].items():
+        if "batch" in shard:
+            continue
+        name = {"katayori": f"{state['export']} {file}"}
+        async with _client(shard["model"], base_url) as (client, _):
+            newest = (await client.batches.list(limit=100)).data
+            named = [started for started in newest if started.metadata == name]
+            started = named[0] if named else await _start(client, folder / file, shard, name)
+        shard["batch"] = started.id
+        save_state(folder, state)
+        print(f"{file}: {shard['requests']} requests submitted as {visible(started.id)}")
 
 
-async def _start(client: Any, file: Path, sha256: str, name: str) -> "Batch":
+async def _start(client: Any, file: Path, shard: Shard, name: dict[str, str]) -> "Batch":
     """Upload a shard and start its batch. Raises KatayoriError where the file was changed."""
-    if paths.sha256(file) != sha256:
+    if paths.sha256(file) != shard["sha256"]:
         raise KatayoriError(f"{file.name} is not as it was exported; export again to a new folder")
     uploaded = await client.files.create(file=file, purpose="batch")
     return await client.batches.create(
-        input_file_id=uploaded.id,
-        endpoint=URL,
-        completion_window="24h",
-        metadata={"katayori": name},
+        input_file_id=uploaded.id, endpoint=URL, completion_window="24h", metadata=name
     )
 
 
@@ -387,29 +312,26 @@ async def _fetch(folder: Path, state: State, base_url: str, wait: bool) -> None:
     if not submitted:
         raise KatayoriError(f"nothing of {folder} is submitted yet; begin with `batch submit`")
     while True:
-        under_way = {file: shard for file, shard in submitted.items() if not shard.get("fetched")}
-        for file, shard in under_way.items():
-            remote = await _download(folder, file, shard, base_url)
-            shard |= {"status": remote.status, "fetched": remote.status in FINAL}
-            save_state(folder, state)
-            print(visible(f"{file}: {_progress(remote)}"))
-        if not wait or all(shard["fetched"] for shard in under_way.values()):
+        for file, shard in submitted.items():
+            if not shard.get("fetched"):
+                shard["fetched"] = await _download(folder, file, shard, base_url)
+                save_state(folder, state)
+        if not wait or all(shard["fetched"] for shard in submitted.values()):
             return
         await asyncio.sleep(POLL)
 
 
-async def _download(folder: Path, file: str, shard: Shard, base_url: str) -> "Batch":
-    """How the batch of a shard stands; once it has ended, its files are put into the folder."""
-    async with _sender(shard["model"], base_url) as sender:
-        client = sender.client.with_options(max_retries=RETRIES)
-        with _in_one_line(sender):
-            remote = await client.batches.retrieve(shard["batch"])
-            outputs = {"results": remote.output_file_id, "errors": remote.error_file_id}
-            for kind, file_id in outputs.items():
-                if remote.status in FINAL and file_id:
-                    content = (await client.files.content(file_id)).content
-                    replace_file(folder / f"{kind}-{file}", sender.mask(content))
-    return remote
+async def _download(folder: Path, file: str, shard: Shard, base_url: str) -> bool:
+    """Whether the batch of a shard has ended; then its files are put into the folder."""
+    async with _client(shard["model"], base_url) as (client, sender):
+        remote = await client.batches.retrieve(shard["batch"])
+        outputs = {"results": remote.output_file_id, "errors": remote.error_file_id}
+        for kind, file_id in outputs.items():
+            if remote.status in FINAL and file_id:
+                content = (await client.files.content(file_id)).content
+                replace_file(folder / f"{kind}-{file}", sender.mask(content))
+    print(visible(f"{file}: {_progress(remote)}"))
+    return remote.status in FINAL
 
 
 def _progress(remote: "Batch") -> str:
@@ -418,152 +340,100 @@ def _progress(remote: "Batch") -> str:
     if remote.request_counts:
         text += f", {remote.request_counts.completed} of {remote.request_counts.total}"
     problems = [problem.message or "" for problem in (remote.errors and remote.errors.data) or ()]
-    if problems:
-        text += f"; {'; '.join(problems)[:300]}"
-    return text
+    return f"{text}; {'; '.join(problems)[:300]}" if problems else text
 
 
 # -- import ----------------------------------------------------------------------------------------
 
 
-def _import(state: State, files: list[Path]) -> int:
-    """Merge result files into the store; 1 if rows were refused and none was read."""
-    rows = Rows(files)
-    for one in merged(state, rows):
-        counted = ", ".join(f"{n} {kind}" for kind, n in sorted(one.counts.items())) or "no row"
-        asked = f"{one.step.paper} {one.step.name}"
-        print(f"{asked}: {counted}; {one.left} of {one.made} requests still to ask")
-    n_strays = rows.refuse_strays()
-    list_refused(rows.refused)
-    return int(bool(rows.refused) and n_strays == rows.n)
+def merged(state: State, rows: "Rows") -> Iterator[tuple[StepPlan, Counter[str]]]:
+    """Puts the rows that belong to an export into the store, step by step, a part at a time.
 
-
-class Merged(NamedTuple):
-    """A step after its rows were stored: rows by what became of them, requests made and left.
-
-    `doubled`: answers beyond the first to one request.
+    The counts: rows by what became of them, and requests `made`, `left` and `waiting`.
     """
-
-    step: StepPlan
-    counts: Counter[str]
-    made: int
-    left: int
-    doubled: int
-
-
-#: What is shown the requests of a step, in parts, once their rows are in the store.
-Stored = Callable[[StepPlan, Sequence[Request], Store], None]
-
-
-def merged(state: State, rows: "Rows", watch: Stored | None = None) -> Iterator[Merged]:
-    """Puts the rows that belong to an export into the store, step by step, a part at a time."""
     for step in planned_steps(exported(state)):
+        counts: Counter[str] = Counter()
         with Store(store_path()) as store:
-            yield _merge_step(step, rows, store, watch)
+            for part in step.parts(store):
+                for request, place, row in rows.take(part):
+                    kind, cause = _put(store, request, row)
+                    counts[kind] += 1
+                    if cause:
+                        rows.refused[cause].append(place)
+                counts["made"] += len(part)
+                counts["left"] += len(store.pending(part))
+            counts["waiting"] = waiting(step, store, counts["made"])
+        yield step, counts
 
 
-def _merge_step(step: StepPlan, rows: "Rows", store: Store, watch: Stored | None) -> Merged:
-    counts: Counter[str] = Counter()
-    made, left, doubled = 0, 0, 0
-    for part in step.parts(store):
-        made += len(part)
-        places = rows.take(part)
-        for request in part:
-            answers = 0
-            for place in places.pop(request.key, ()):
-                kind, cause = _put(store, request, rows.read(place))
-                counts[kind] += 1
-                answers += kind != "failed"
-                if cause:
-                    rows.refused.append((place.file.name, place.number, cause))
-            doubled += max(0, answers - 1)
-        left += len(store.pending(part))
-        if watch:
-            watch(step, part, store)
-    return Merged(step, counts, made, left, doubled)
+def said(step: StepPlan, counts: Counter[str]) -> str:
+    """What became of the rows of a step, in words."""
+    about = ("made", "left", "waiting")
+    kinds = [f"{n} {kind}" for kind, n in sorted(counts.items()) if kind not in about]
+    left = f"{counts['left']} of {counts['made']} requests still to ask"
+    later = f", {counts['waiting']} wait for an earlier answer" if counts["waiting"] else ""
+    return f"{step.paper} {step.name}: {', '.join(kinds) or 'no row'}; {left}{later}"
 
 
-def exported(state: State) -> Asking:
-    """What was asked by an export, as its file says; older ones hold null for what was not given.
-
-    Exports of before servers were told apart name none.
+def list_refused(refused: Refused) -> None:
+    """Print rows that could not be used: each cause once, with the first ten places, and how many
+    more there are.
     """
-    asked = {name: value for name, value in state["asked"].items() if value}
-    own = {name: value for name, value in asked.items() if name not in ASKED}
-    server = OwnServer(exported=state.get("servers", {}))
-    return replace(filled(Asking, asked), own=own, server=server)
+    for cause, where in refused.items():
+        more = f" and {len(where) - LISTED} more" if len(where) > LISTED else ""
+        text = f"  {len(where)} row(s) {cause} ({', '.join(where[:LISTED])}{more})"
+        print(visible(text).replace("\n", " "))
 
 
 class Rows:
-    """Where the rows of result files are, by custom_id; and the lines that are no results.
+    """Where the rows of result files are, by custom_id; a row that was taken is no longer there.
 
     The places are kept in a file of the database's own, which is gone with the process, so that
-    memory does not grow with their number.
-
-    Attributes:
-        n: rows that are results. refused: lines and rows that could not be used.
+    memory does not grow with their number. `refused`: lines and rows that could not be used.
     """
 
     def __init__(self, files: Iterable[Path]) -> None:
-        self.files = list(files)
-        self.refused = Refused()
-        self._open: dict[Path, IO[bytes]] = {}
+        self.refused: Refused = defaultdict(list)
+        self.used = 0
         self.db = sqlite3.connect("", isolation_level=None)
-        self.db.execute("CREATE TABLE rows (key, file, number, start, used DEFAULT 0)")
-        insert = "INSERT INTO rows (key, file, number, start) VALUES (?, ?, ?, ?)"
+        self.db.execute("CREATE TABLE rows (key, path, number, start)")
         self.db.execute("BEGIN")
-        for number, file in enumerate(self.files):
-            self.db.executemany(insert, self._rows_of(number, file))
+        for file in files:
+            self.db.executemany("INSERT INTO rows VALUES (?, ?, ?, ?)", self._rows_of(file))
         self.db.execute("CREATE INDEX of_key ON rows (key)")
         self.db.execute("COMMIT")
-        [self.n] = self.db.execute("SELECT COUNT(*) FROM rows").fetchone()
 
-    def _rows_of(self, of_file: int, path: Path) -> Iterator[tuple[str, int, int, int]]:
+    def _rows_of(self, path: Path) -> Iterator[tuple[str, str, int, int]]:
         if not path.is_file():
             raise KatayoriError(f"no result file {path}")
+        start = 0
         with path.open("rb") as file:
-            start = 0
             for number, raw in enumerate(file, 1):
                 key, cause = _key(raw)
                 if cause:
-                    self.refused.append((path.name, number, cause))
+                    self.refused[cause].append(f"{path.name}:{number}")
                 elif key:
-                    yield key, of_file, number, start
+                    yield key, str(path), number, start
                 start += len(raw)
 
-    def take(self, requests: Iterable[Request]) -> dict[str, list[Place]]:
-        """The places of the rows that answer some requests, by key, in the order of the files."""
-        found: dict[str, list[Place]] = {}
-        for part in batches(requests):
-            keys = orjson.dumps([request.key for request in part]).decode()
-            held = "key IN (SELECT value FROM json_each(?))"
-            query = f"SELECT key, file, number, start FROM rows WHERE {held} ORDER BY rowid"
-            for key, file, number, start in self.db.execute(query, (keys,)):
-                found.setdefault(key, []).append(Place(self.files[file], number, start))
-            self.db.execute(f"UPDATE rows SET used=1 WHERE {held}", (keys,))
-        return found
+    def take(self, requests: Sequence[Request]) -> Iterator[tuple[Request, str, dict[str, Any]]]:
+        """The rows that answer some requests, each with its place, in the order of the files."""
+        by_key = {request.key: request for request in requests}
+        query = "DELETE FROM rows WHERE key IN (SELECT value FROM json_each(?)) RETURNING *, rowid"
+        found = self.db.execute(query, (orjson.dumps(list(by_key)).decode(),)).fetchall()
+        self.used += len(found)
+        for path, places in groupby(sorted(found, key=itemgetter(-1)), itemgetter(1)):
+            with open(path, "rb") as file:
+                for key, _, number, start, _ in places:
+                    file.seek(start)
+                    yield by_key[key], f"{Path(path).name}:{number}", orjson.loads(file.readline())
 
-    def holds(self, keys: Sequence[str]) -> bool:
-        """Whether there is a row of one of these custom_ids."""
-        query = "SELECT 1 FROM rows WHERE key IN (SELECT value FROM json_each(?)) LIMIT 1"
-        return self.db.execute(query, (orjson.dumps(keys).decode(),)).fetchone() is not None
-
-    def read(self, place: Place) -> dict[str, Any]:
-        """The row at a place."""
-        file = self._open.get(place.file)
-        if file is None:
-            file = self._open[place.file] = place.file.open("rb")
-        file.seek(place.start)
-        return orjson.loads(file.readline())
-
-    def refuse_strays(self) -> int:
-        """Notes every row that no request took; how many."""
-        strays = self.db.execute("SELECT file, number FROM rows WHERE used=0 ORDER BY rowid")
-        count = 0
-        for file, number in strays:
-            self.refused.append((self.files[file].name, number, STRAY))
-            count += 1
-        return count
+    def listed(self) -> int:
+        """Prints what was refused, with the rows that no request took; 1 if none was of use."""
+        for path, number in self.db.execute("SELECT path, number FROM rows ORDER BY rowid"):
+            self.refused[STRAY].append(f"{Path(path).name}:{number}")
+        list_refused(self.refused)
+        return int(bool(self.refused) and not self.used)
 
 
 def _key(raw: bytes) -> tuple[str, str]:
@@ -594,7 +464,7 @@ def to_response(row: dict[str, Any], request: Request) -> Response:
         response = read_completion(body, request)
     except ValueError as error:
         return failed(f"batch: {error}")
-    created = body.get("created") if isinstance(body, dict) else None
+    created = body.get("created") if body else None
     response.created = 0.0
     if isinstance(created, int) and 0 < created < LATEST:
         response.created = float(created)
@@ -627,14 +497,3 @@ def _put(store: Store, request: Request, row: dict[str, Any]) -> tuple[str, str]
         return "refused", "a second, different answer; the first stays"
     store.put(request, response)
     return response.outcome, ""
-
-
-def list_refused(refused: Refused) -> None:
-    """Print rows that could not be used: each cause once, with the first ten places, and how many
-    more there are.
-    """
-    for cause, where in refused.places.items():
-        number = refused.counts[cause]
-        more = f" and {number - len(where)} more" if number > len(where) else ""
-        text = f"  {number} row(s) {cause} ({', '.join(where)}{more})"
-        print(visible(text).replace("\n", " "))

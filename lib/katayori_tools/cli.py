@@ -300,9 +300,7 @@ def _add_plan(commands: Commands) -> None:
         calling("plan"),
         "the papers' full designs for some models, as files for batch services and clusters",
     )
-    add_papers(one)
-    one.add_argument("--models", help="models of data/models.yaml, or name@endpoint")
-    one.add_argument("--prompts", help="a folder of prompt files that replaces our wording")
+    _add_run(one, "live")
     add_limit(one, "only so many")
     _add_items(one)
     one.add_argument("--engine", help="local engine for a local model")
@@ -310,12 +308,6 @@ def _add_plan(commands: Commands) -> None:
     one.add_argument("--name", help="of the folder in outputs/plan (default: the models)")
     one.add_argument(
         "--rate", type=float, help="requests a second of one model, for the hours (10)"
-    )
-    one.add_argument(
-        "--price",
-        action="append",
-        metavar="MODEL=IN,OUT",
-        help="US dollars a million tokens in and out; once for each model",
     )
     one.add_argument("--shard", type=positive, metavar="N", help="lines a file at most (50000)")
     one.add_argument("--collect", metavar="FOLDER", help="read the results of a plan")

@@ -24,7 +24,7 @@ hold an earlier one are not imported.
 """
 
 import json
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -73,7 +73,8 @@ def convert(chosen: Asking, logs: Sequence[str], file: str, *, prompt: str = "")
     }
     only = prompt or (able[0] if len(able) == 1 else "")
     answers: dict[tuple[str, str, int], Any] = {}
-    refused, rules, shown = Refused(), Counter[str](), dict[str, str]()
+    refused: Refused = defaultdict(list)
+    rules, shown = Counter[str](), dict[str, str]()
     for log in map(Path, logs):
         asked_of, samples = samples_of(log)
         if asked_of and not f"/{asked_of}".endswith(f"/{model.vendor_id}"):
@@ -90,12 +91,12 @@ def convert(chosen: Asking, logs: Sequence[str], file: str, *, prompt: str = "")
                 # Of one kind the first difference is shown, so that all are counted together.
                 kind, _, words = str(error).partition(": “")
                 first = shown.setdefault(kind, f"{kind}: “{words}" if words else kind)
-                refused.append((log.name, number, first))
+                refused[first].append(f"{log.name}:{number}")
     lines = (json.dumps(one | {"model": model.id}, ensure_ascii=False) for one in answers.values())
     text = "".join(f"{line}\n" for line in lines)
     Path(file).write_text(text, encoding="utf-8", errors="backslashreplace")
     told = f"{len(answers)} answers of {model.id} to {paper} written to {file}"
-    print(f"{told}, {len(refused)} rows refused")
+    print(f"{told}, {sum(map(len, refused.values()))} rows refused")
     for rule in filter(rules.__getitem__, (PLAIN, SPACES)):
         print(f"  {rules[rule]} row(s) in the harness's form of our text: {rule}")
     _count_probabilities([*answers.values()], wording)

@@ -109,9 +109,7 @@ class Cited(Schema):
 class Design(Schema):
     """What one model was asked in the paper; see `data/papers/README.md`."""
 
-    rows: Count
     requests: Count
-    official: Text | None
 
 
 class PaperFile(Schema):

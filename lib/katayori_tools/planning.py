@@ -6,13 +6,11 @@ import csv
 import json
 import math
 from collections.abc import Sequence
-from functools import cache
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
 from katayori.errors import KatayoriError
-from katayori.prompting import recordings
 from katayori.prompting.exchange import COLUMNS
 from katayori.prompting.models import Endpoint, Model
 from katayori.prompting.requests import Request, Response
@@ -100,19 +98,6 @@ def most_tokens(request: Request) -> int:
         return len(request.body["continuations"]) + 1
     limit = request.body.get("max_tokens") or request.body.get("max_completion_tokens")
     return limit or UNLIMITED
-
-
-@cache
-def recorded_answer(paper: str, prompt_id: str) -> float:
-    """The mean number of tokens of the recorded answers to a prompt; NaN where there are none."""
-    tokens = [
-        row["tokens"][1]
-        for shard in recordings.manifest(paper).values()
-        if shard["prompt_id"] == prompt_id
-        for row in recordings.read(paper, shard["model"], prompt_id, shard["variant"])
-        if row["tokens"][1] is not None
-    ]
-    return fmean(tokens) if tokens else math.nan
 
 
 def estimate(

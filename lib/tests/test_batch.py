@@ -37,7 +37,7 @@ def export(here, folder="out", model=MODEL, limit=2, **options):
     return here / folder
 
 
-def lines(folder, pattern="discrim*.jsonl"):
+def lines(folder, pattern="0*.jsonl"):
     return [
         json.loads(raw)
         for file in sorted(folder.glob(pattern))
@@ -103,7 +103,7 @@ def test_a_line_asks_what_the_collector_asks(house, name, tmp_path, monkeypatch)
 @pytest.mark.parametrize("shard", [1000, 100, 7])
 def test_shards_of_any_size_hold_every_request_once(here, shard):
     folder = export(here, shard=shard)
-    files = sorted(folder.glob("discrim*.jsonl"))
+    files = sorted(folder.glob("0*.jsonl"))
     assert len(files) == -(-270 // shard) and {
         len(f.read_text("utf-8").splitlines()) for f in files[:-1]
     } <= {shard}
@@ -114,16 +114,18 @@ def test_shards_of_any_size_hold_every_request_once(here, shard):
     } == {2}
 
 
-def test_requests_that_are_the_same_to_the_letter_are_written_once(tmp_path):
+def test_requests_that_are_the_same_to_the_letter_are_written_once(here, tmp_path):
     """Also where they stand in different parts: two items may have the same text."""
-    model, endpoint = get_model(MODEL)
-    step = asking.StepPlan("p", MODEL, model, endpoint, [], asking.STUDY_SET)
     one, other = requests_for(2)
-    shards = {}
-    with batch.ShardWriter(tmp_path, shards, 10) as writer:
-        assert [writer.write(step, request) for request in (one, other, one)] == [True, True, False]
-    [(name, about)] = shards.items()
-    assert about["requests"] == 2
+
+    class Twice(asking.StepPlan):
+        def parts(self, *_):
+            return iter([[one, other], [one]])
+
+    step = Twice("discrim_eval", MODEL, *get_model(MODEL), [], asking.STUDY_SET)
+    state = {"shards": {}}
+    [name], counts = batch.add_shards(tmp_path, state, step, 10)
+    assert state["shards"][name]["requests"] == counts["asked"] == 2
     assert [row["custom_id"] for row in lines(tmp_path, name)] == [one.key, other.key]
 
 
@@ -245,7 +247,7 @@ def test_results_from_anywhere_in_any_order_more_than_once(here, capsys):
 def test_rows_that_are_none_are_listed_with_their_cause(here, capsys):
     folder = export(here)
     ids = [one["custom_id"] for one in lines(folder)]
-    [shard] = folder.glob("discrim*.jsonl")
+    [shard] = folder.glob("0*.jsonl")
     file = write(
         here / "r.jsonl",
         [result(ids[0]), result("f" * 64), [1], {"id": 1}, {"custom_id": 3, "error": 1}],
@@ -289,7 +291,7 @@ def test_a_batch_started_but_not_noted_is_found_again(here, capsys):
 
 def test_a_shard_that_was_edited_is_not_sent(here, capsys):
     folder = export(here)
-    [shard] = folder.glob("discrim*.jsonl")
+    [shard] = folder.glob("0*.jsonl")
     shard.write_text(shard.read_text("utf-8").replace("yes", "no"), encoding="utf-8")
     with BatchDouble() as double:
         assert run("submit", folder, base_url=double.url) == 2 and double.uploads == 0
@@ -339,14 +341,14 @@ def test_prompts_that_hold_an_earlier_answer_follow_in_a_second_batch(
     given = {"papers": "logprob_judge", "models": "m@vllm", "limit": 6}
     assert run("export", tmp_path / "one", **given) == 0
     assert "12 to ask, 0 stored, 12 wait for an earlier answer" in capsys.readouterr().out
-    first = lines(tmp_path / "one", "logprob*.jsonl")
+    first = lines(tmp_path / "one", "0*.jsonl")
     answers = [
         result(one["custom_id"], "1. 正しさ") for one in first if not one["body"].get("logprobs")
     ]
     write(tmp_path / "one" / "results.jsonl", answers)
     assert run("import", tmp_path / "one") == 0 and len(answers) == 18 == len(stored())
     assert run("export", tmp_path / "two", **given) == 0
-    second = lines(tmp_path / "two", "logprob*.jsonl")
+    second = lines(tmp_path / "two", "0*.jsonl")
     asked = [{one["custom_id"] for one in some} for some in (first, answers, second)]
     assert asked[0] - asked[1] < asked[2] and not asked[1] & asked[2]
     assert sum("1. 正しさ" in str(one["body"]["messages"]) for one in second) == 3 * 12
@@ -431,13 +433,11 @@ def test_the_round_trip_through_vllm_run_batch(tmp_path):
     edited = asked[-1][1]
     edited._key = asked[-1][0]
     rows = batch.Rows([folder / "results.jsonl"])
-    places = rows.take(requests.values())
-    assert not rows.refused and places.keys() == requests.keys()
-    assert rows.n == 24 and (key := asked[-1][0]) in places
+    found = {q.key: row for q, _, row in rows.take(list(requests.values()))}
+    assert found.keys() == requests.keys() and rows.listed() == 0 and not rows.refused
+    key = asked[-1][0]
     with Store(tmp_path / "s.sqlite") as store:
-        told = {}
-        for name, [place] in places.items():
-            told[name] = batch._put(store, requests[name], rows.read(place))
+        told = {name: batch._put(store, requests[name], row) for name, row in found.items()}
         assert {name for name, (kind, _) in told.items() if kind == "failed"} == {key}
         assert "max_tokens" in told[key][1] and "[400]" in told[key][1]
         assert len(store.pending(requests.values())) == 1
