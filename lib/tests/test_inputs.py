@@ -374,7 +374,7 @@ def test_a_batch_is_about_the_same_requests(paper, here, capsys, monkeypatch):
     n = sum(len(file.read_bytes().splitlines()) for file in (here / "out").glob("*.jsonl"))
     waiting = [int(w) for w in re.findall(r"(\d+) wait for", capsys.readouterr().out)]
     assert n + sum(waiting) == calls
-    asked = json.loads((here / "out" / "batch.json").read_text())["asked"]
+    asked = json.loads((here / "out" / "batch.json").read_text())["asked"]["own"]
     assert {name: asked[name] for name in given} == given
 
 
