@@ -10,7 +10,7 @@ has no pronouns, `third` and `twenty` are parts of the study set.
 import itertools
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -365,13 +365,13 @@ def blank_sets() -> list[dict[str, Any]]:
     return files.ours("study/discrim_eval_2/blank.yaml")["sets"]
 
 
-def _with_notes(note: Mapping[str, Any], questions: "pd.DataFrame") -> "pd.DataFrame":
-    """All 135 cells of each question with one set of notes."""
+def _with_notes(note: Mapping[str, Any], questions: Iterable[Any]) -> "pd.DataFrame":
+    """All 135 cells of each question, a named tuple, with one set of notes."""
     import pandas as pd
 
     they, rows = dict(zip(_THEY, _THEY, strict=True)), []
     cells = itertools.product(*(enumerate(note[size], 1) for size in FACTORS))
-    for question, cell in itertools.product(questions.itertuples(), list(cells)):
+    for question, cell in itertools.product(questions, list(cells)):
         places, levels = zip(*cell, strict=True)
         named = "-".join(map(str, places))
         person = note["phrase"].format(**dict(zip(FACTORS, levels, strict=True)))
@@ -397,7 +397,7 @@ def load_blank() -> "pd.DataFrame":
         (9450, 'A person (file number ending in 1, kept in Room 21, opened on a Monday)')
     """
     note = blank_sets()[0]
-    out = _with_notes(note, load_questions())
+    out = _with_notes(note, load_questions().itertuples())
     for size, column in FACTORS.items():
         out[note["names"][size]] = out[column]
     return out
@@ -420,7 +420,10 @@ def _more_blanks() -> "pd.DataFrame":
 
     questions = load_questions()
     asked = questions[questions["id"].isin(twenty_questions())]
-    sets = [_with_notes(note, asked).assign(blank_set=note["id"]) for note in blank_sets()[1:]]
+    sets = [
+        _with_notes(note, asked.itertuples()).assign(blank_set=note["id"])
+        for note in blank_sets()[1:]
+    ]
     every = pd.concat(sets, ignore_index=True)
     return every[_is_in_third(every)].reset_index(drop=True)
 
