@@ -388,6 +388,16 @@ def test_a_verdict_stands_only_where_both_ends_agree():
     pd.testing.assert_frame_equal(told[["low_bound", "high_bound"]], ends)
 
 
+def test_bounds_without_rows_of_unreadable_answers_are_the_value_or_are_not_known():
+    clear = answers_of([7, 8, 6, 7] * 15)
+    found = word(clear)
+    assert found["low_bound"] == found["high_bound"] == found["value"] == 0.875
+    some = clear.assign(yes=clear["yes"].mask(clear.index % 20 == 0))
+    tested = line_test(some, value="yes", cluster="case", line=0.5)
+    told = verdict(tested.head(1)).iloc[0]
+    assert told["n_invalid"] > 0 and told[["low_bound", "high_bound"]].isna().all()
+
+
 def test_other_models_are_read_as_they_are_at_both_ends():
     """A model without unreadable answers stays in Holm's family at both ends."""
     one = answers_of([5] * 14 + [3] * 1 + [4] * 15)

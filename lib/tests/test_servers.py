@@ -126,6 +126,7 @@ def test_who_answers_is_told_by_label_else_by_address():
     assert key("http://localhost:1/v1", "unknown") == old
     vendor = get_model("gpt-4o")[1]
     assert at_server(vendor, base_url="http://x:1", label="a") is vendor
+    assert at_server(custom, label="a").server == Server("a"), "no address is needed, nor made up"
 
 
 @pytest.mark.parametrize("label", ["http://x/v1", "x" * 81, "a\nb"])
