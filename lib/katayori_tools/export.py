@@ -81,7 +81,7 @@ def export(
         wrong = [] if unchecked else _checked(made)
         check_private(made)
         if wrong:
-            print(*wrong, sep="\n")
+            print(*wrong[:20], sep="\n")
             print(f"katayori: {len(wrong)} required findings; not exported", file=sys.stderr)
             return 1
         shutil.rmtree(target, ignore_errors=True)
