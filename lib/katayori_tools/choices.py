@@ -2,7 +2,7 @@
 
 `options.filled` makes them of what was typed; in Python they are written out:
 
-    asking.live(Asking(papers="05", models="my-model@custom", limit=20))
+    live.live(Asking(papers="05", models="my-model@custom", limit=20))
 """
 
 from collections.abc import Mapping, Sequence

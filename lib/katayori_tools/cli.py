@@ -52,8 +52,8 @@ ASKING = {
         "write requests to a file that is answered elsewhere (.csv or .jsonl)",
     ),
 }
-#: Where the function of such a command is, if not in `asking`.
-MODULES = {"record": "record", "repeat": "repeat"}
+#: Where the function of such a command is, if not in `live`.
+MODULES = {"record": "record", "estimate": "planning"}
 #: What goes wrong with files and disks; anything else is an error of ours and keeps its traceback.
 OF_FILES = (
     errno.EACCES,
@@ -184,7 +184,7 @@ def _add_reproduce(commands: Commands) -> None:
 def _add_asking(commands: Commands) -> None:
     """Commands that send requests, or count or write those that would be sent."""
     for name, (profile, about) in ASKING.items():
-        one = new_command(commands, name, calling(MODULES.get(name, "asking")), about)
+        one = new_command(commands, name, calling(MODULES.get(name, "live")), about)
         _add_run(one, profile)
         if name == "template":
             one.add_argument("file", help="where to write it")

@@ -9,10 +9,10 @@ from test_asking import chosen
 
 from katayori.prompting.requests import Response
 from katayori.prompting.store import store_path
-from katayori_tools import asking, cli
+from katayori_tools import cli, live
 from katayori_tools.answer_store import Store, answers
 from katayori_tools.collect import collect_sync
-from katayori_tools.repeat import flip_rates, repeat
+from katayori_tools.live import flip_rates, repeat
 
 
 @pytest.fixture
@@ -125,5 +125,5 @@ def test_what_an_endpoint_calls_itself_cannot_steer_the_terminal(house, capsys):
     said = capsys.readouterr().out
     assert "\x1b" not in said and "x1b[31mred" in said and len(said.splitlines()) == 2
     with Store(store_path()) as store:
-        [told] = asking.causes(store, requests_for(1), model_for())
+        [told] = live.causes(store, requests_for(1), model_for())
     assert told == r"asked m-vendor, answered by '\x1b[31mred'"

@@ -16,7 +16,7 @@ from katayori.prompting.models import get_model
 from katayori.prompting.prompts import load_prompts
 from katayori.prompting.requests import Response, build
 from katayori.prompting.store import store_path
-from katayori_tools import asking, notebooks, record
+from katayori_tools import asking, live, notebooks, planning, record
 from katayori_tools.answer_store import Store
 from katayori_tools.choices import Asking, Sending
 from katayori_tools.options import filled
@@ -211,9 +211,9 @@ def test_live_asks_whole_questions_and_then_runs_the_notebooks(house, monkeypatc
     )
     with Double(answer=lambda body: "Answer: no") as double:
         asked = chosen(models="llama@vllm", base_url=double.url, limit=1)
-        assert asking.live(asked) == 0
+        assert live.live(asked) == 0
         assert double.asked == 270 and {body["model"] for body in double.requests} == {"llama"}
-        asking.live(asked)
+        live.live(asked)
         assert double.asked == 270
         said = capsys.readouterr().out
         assert "270 asked, 0 already stored" in said and "0 asked, 270 already stored" in said
@@ -226,7 +226,7 @@ def test_live_stops_at_the_budget_and_says_how_to_go_on(house, monkeypatch):
     with Double() as double:
         of_model = chosen(models="gpt-4o", base_url=double.url, limit=1)
         with pytest.raises(KatayoriError, match=r"spending limit of \$0.001 reached; .*BUDGET="):
-            asking.live(of_model, Sending(concurrency=1, budget=0.001))
+            live.live(of_model, Sending(concurrency=1, budget=0.001))
     assert 0 < double.asked < 20
     assert all(
         "temperature" not in body and len(body["messages"]) == 1 for body in double.requests
@@ -234,7 +234,7 @@ def test_live_stops_at_the_budget_and_says_how_to_go_on(house, monkeypatch):
 
 
 def test_estimate_asks_nothing(house, capsys):
-    asking.estimate(chosen(models="gpt-4o sim-fair my-model@openai", limit=1))
+    planning.estimate(chosen(models="gpt-4o sim-fair my-model@openai", limit=1))
     _, known, unknown, last, *about = capsys.readouterr().out.splitlines()
     assert "1.96 x 0.5 / sqrt(clusters)" in about[0]  # what the half-width is
     assert known.split()[4:6] == unknown.split()[4:6] == ["1", "0.98"]  # clusters, half-width
@@ -288,7 +288,7 @@ def test_every_entry_of_the_shipped_plan_has_items_to_ask():
 
 def _estimated(capsys, **given) -> list[str]:
     """The lines of an estimate that say what is asked anew."""
-    assert asking.estimate(chosen(models=LOCAL, limit=1, **given)) == 0
+    assert planning.estimate(chosen(models=LOCAL, limit=1, **given)) == 0
     return [line for line in capsys.readouterr().out.splitlines() if "asked anew" in line]
 
 

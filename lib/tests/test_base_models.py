@@ -9,12 +9,11 @@ from test_asking import chosen
 from test_collect import ask, run
 
 from katayori.errors import KatayoriError
-from katayori.papers import answers, discrim_eval, get_paper, paper_ids
-from katayori.prompting import recordings
+from katayori.papers import answers, discrim_eval, paper_ids
 from katayori.prompting.models import Server, get_model
 from katayori.prompting.prompts import load_prompts
 from katayori.prompting.requests import build
-from katayori_tools import asking, cli
+from katayori_tools import cli, live
 from katayori_tools.answer_store import Store
 from katayori_tools.planning import probe_logprobs
 from katayori_tools.send import MAX_TEXT, read_completion, wire_body
@@ -47,9 +46,9 @@ def test_a_base_model_is_live_and_continues_a_forced_start(house, monkeypatch):
     monkeypatch.setattr("katayori_tools.reproduce.reproduce", lambda run, running: 0)
     with Base(answer=" yes") as double:
         given = {"models": "my-base@completions", "limit": 1, "base_url": double.url}
-        asking.live(chosen(**given))
+        live.live(chosen(**given))
         assert double.asked == 270
-        asking.live(chosen(**given))
+        live.live(chosen(**given))
         assert double.asked == 270
     forced = [body for body in double.requests if body.get("max_tokens") == 1]
     free = [body for body in double.requests if body.get("max_tokens") != 1]
@@ -140,7 +139,7 @@ def test_a_server_that_refuses_the_field_is_asked_without_it(store, capfd, monke
         assert "logprobs is not supported" in done.refuses_logprobs
         assert run(double, store, texts(30)).asked == 0
     assert capfd.readouterr().err.count("refuses log probabilities") == 1
-    asking._say_logprobs(store, texts(30))
+    live._say_logprobs(store, texts(30))
     assert "30 of 30 answers came without log probabilities" in capfd.readouterr().out
 
 
@@ -148,7 +147,7 @@ def test_what_comes_back_decides_not_the_name(store, capfd):
     """Some answers of one server without: counted. Of a vendor a missing one is a failure."""
     with Double(["no_logprobs", None, "empty_logprobs", None]) as double:
         assert run(double, store, texts(4), concurrency=1).outcomes == {"ok": 4}
-    asking._say_logprobs(store, texts(4))
+    live._say_logprobs(store, texts(4))
     assert "2 of 4 answers came without log probabilities" in capfd.readouterr().out
     with Double(["no_logprobs"]) as double:
         assert run(double, store, several_tokens(1, start=50)).outcomes == {"error": 1}
@@ -213,45 +212,10 @@ def test_a_cause_without_a_code_has_no_empty_brackets(store):
 # --- the recording beside it ----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("paper", paper_ids())
-def test_live_answers_like_the_recorded_ones_agree_in_every_paper(paper, store, capsys):
-    """Read by the paper's own parser; by yes/no four of five had nothing to compare."""
-    name = "qwen2.5-coder-0.5b"
-    model, endpoint = get_model(name)
-    rows = {}
-    requests = []
-    for prompt_id in load_prompts(paper):
-        variant = get_paper(paper).variant_of("study", prompt_id)
-        if recordings.entry(paper, name, prompt_id, variant) is None or prompt_id == "lj_task":
-            continue
-        prompt = load_prompts(paper)[prompt_id]
-        rows[prompt_id] = list(recordings.read(paper, name, prompt_id, variant))[:40]
-        for row in rows[prompt_id]:
-            [request] = build(
-                [{"item_id": row["item_id"], prompt.per: row["item_id"], **prompt.only}],
-                prompt,
-                model,
-                endpoint,
-            )
-            store.put(request, recordings.to_response(row))
-            requests.append(request)
-    asking._agreement(paper, store, requests, model)
-    said = [line.strip() for line in capsys.readouterr().out.splitlines()]
-    assert len(said) == len(rows) > 0
-    compared = 0
-    for line in said:
-        assert "no recording" not in line
-        same, _, of = line.partition("recorded in ")[2].partition(" of ")
-        n = int(of.split(";")[0].split(" ")[0])
-        assert int(same) == n
-        compared += n
-    assert compared >= 10, said
-
-
 def test_a_forced_start_is_said_to_be_left_out(house, monkeypatch, capsys):
     monkeypatch.setattr("katayori_tools.reproduce.reproduce", lambda run, running: 0)
     with Double(answer="Answer: no") as double:
-        asking.live(chosen(models="m@custom", limit=1, base_url=double.url))
+        live.live(chosen(models="m@custom", limit=1, base_url=double.url))
     said = capsys.readouterr().out
     assert "not asked: de_answer_prefix; custom is not known to continue" in said
     assert "vllm, llamacpp and completions" in said

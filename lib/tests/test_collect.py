@@ -36,9 +36,9 @@ from katayori.errors import KatayoriError
 from katayori.prompting.models import Endpoint, Model
 from katayori_tools import collect as collecting
 from katayori_tools.answer_store import Store
-from katayori_tools.asking import causes
 from katayori_tools.collect import PacedSender, RateLimit, ask_one, collect, collect_sync, limits_of
-from katayori_tools.planning import estimate, probe_logprobs
+from katayori_tools.live import causes
+from katayori_tools.planning import expected, probe_logprobs
 from katayori_tools.send import Sender, read_completion
 
 
@@ -823,17 +823,17 @@ def test_probe_tells_whether_logprobs_come_back():
 def test_estimate_asks_nothing_and_what_is_stored_is_free(store):
     """Without a pilot the output lies between 8 tokens and the limit, 2,048 where a prompt has none."""
     model = model_for(price_input=2.0, price_output=10.0)
-    told = estimate(requests_for(10, max_tokens=100), model, endpoint_for(limits={"rpm": 5}), store)
+    told = expected(requests_for(10, max_tokens=100), model, endpoint_for(limits={"rpm": 5}), store)
     rough = sum(map(collecting.approximate_tokens, requests_for(10)))
     assert told == {
         "model": "m", "calls": 10, "stored": 0, "input_tokens": rough, "pilot": 0, "output_tokens": 1000,
         "output_tokens_max": 1000, "cost_low_usd": (rough * 2 + 80 * 10) / 1e6,
         "cost_high_usd": (rough * 2 + 1000 * 10) / 1e6, "minutes": 2.0,
     }  # fmt: skip
-    assert estimate(requests_for(3), model, endpoint_for())["output_tokens_max"] == 3 * 2048
-    short = estimate(requests_for(3, max_tokens=1), model, endpoint_for())
+    assert expected(requests_for(3), model, endpoint_for())["output_tokens_max"] == 3 * 2048
+    short = expected(requests_for(3, max_tokens=1), model, endpoint_for())
     assert short["cost_low_usd"] == short["cost_high_usd"] and short["output_tokens"] == 3
-    unknown = estimate(requests_for(3), model_for(price_input=None), endpoint_for())
+    unknown = expected(requests_for(3), model_for(price_input=None), endpoint_for())
     assert unknown["cost_high_usd"] is unknown["cost_low_usd"] is unknown["minutes"] is None
 
 
@@ -844,7 +844,7 @@ def test_a_pilot_in_the_store_sharpens_the_estimate(store):
         run(double, store, requests_for(4))
         asked = double.asked
         endpoint = endpoint_for(double.url, limits={"tpm": 540, "concurrency": 2})
-        told = estimate(requests_for(10), model, endpoint, store)
+        told = expected(requests_for(10), model, endpoint, store)
         assert double.asked == asked
     assert (told["calls"], told["stored"], told["pilot"]) == (6, 4, 4)
     assert told["input_tokens"] == pytest.approx(6 * 50, abs=2) and told["output_tokens"] == 6 * 4
@@ -852,7 +852,7 @@ def test_a_pilot_in_the_store_sharpens_the_estimate(store):
     assert told["cost_high_usd"] > 100 * told["cost_low_usd"] and told["minutes"] == pytest.approx(
         0.6, rel=0.01
     )
-    by_latency = estimate(requests_for(10), model, endpoint_for(limits={"concurrency": 2}), store)[
+    by_latency = expected(requests_for(10), model, endpoint_for(limits={"concurrency": 2}), store)[
         "minutes"
     ]
     assert 6 * 0.05 / 60 / 2 <= by_latency < 1
@@ -860,9 +860,9 @@ def test_a_pilot_in_the_store_sharpens_the_estimate(store):
         replace(request, prompt_hash="1" * 16)
         for request in requests_for(5, start=50, max_tokens=100)
     ]
-    mixed = estimate([*requests_for(4), *other], model, endpoint_for(), store)
+    mixed = expected([*requests_for(4), *other], model, endpoint_for(), store)
     assert mixed["output_tokens"] == 500 and mixed["input_tokens"] == pytest.approx(5 * 50, abs=2)
-    everything = estimate(requests_for(4), model, endpoint_for(), store)
+    everything = expected(requests_for(4), model, endpoint_for(), store)
     assert everything["calls"] == everything["cost_high_usd"] == 0
 
 

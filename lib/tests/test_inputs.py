@@ -234,13 +234,13 @@ def test_a_disk_that_fills_up_later_is_one_line(here, capsys, monkeypatch):
     def full(chosen: Asking):
         raise OSError(28, "No space left on device", "answers.sqlite")
 
-    monkeypatch.setattr("katayori_tools.asking.estimate", full)
+    monkeypatch.setattr("katayori_tools.planning.estimate", full)
     assert "No space left on device: answers.sqlite" in refused(capsys, "estimate")
 
     def broken(chosen: Asking):
         raise OSError(5, "Input/output error")  # not the user's doing
 
-    monkeypatch.setattr("katayori_tools.asking.estimate", broken)
+    monkeypatch.setattr("katayori_tools.planning.estimate", broken)
     with pytest.raises(OSError, match="Input/output"):
         cli.main(["estimate"])
 

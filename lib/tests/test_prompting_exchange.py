@@ -11,7 +11,7 @@ from api_double import requests_for, yes_no_frame
 from katayori.errors import KatayoriError
 from katayori.prompting.exchange import COLUMNS, import_answers
 from katayori.prompting.parsing import parse_number
-from katayori_tools.planning import export_requests
+from katayori_tools.live import export_requests
 
 
 def _filled(path, texts, **more):

@@ -226,7 +226,7 @@ def test_papers_mean_the_same_to_what_asks(house, monkeypatch):
     def estimate(chosen: Asking) -> None:
         asked.append(chosen.papers)
 
-    monkeypatch.setattr("katayori_tools.asking.estimate", estimate)
+    monkeypatch.setattr("katayori_tools.planning.estimate", estimate)
     for words in ([], ["--papers", "01"], ["--papers", "2 good"]):
         assert cli.main(["estimate", *words]) == 0
     assert asked == ["", "good", "good,broken"]

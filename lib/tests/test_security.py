@@ -29,9 +29,10 @@ from katayori_tools import cli, collect as collecting, compare, environment, rec
 from katayori_tools.answer_store import Store
 from katayori_tools.collect import collect_sync
 from katayori_tools.doctor import find_browser
+from katayori_tools.live import export_requests
 from katayori_tools.pages import write_report
 from katayori_tools.papers.jubaku_v2 import rating
-from katayori_tools.planning import export_requests, probe_logprobs
+from katayori_tools.planning import probe_logprobs
 from katayori_tools.send import key_of
 from katayori_tools.site import write_site
 

@@ -22,9 +22,9 @@ from katayori.prompting.models import Server, at_server, get_model, normalised, 
 from katayori.prompting.prompts import load_prompts
 from katayori.prompting.requests import Response, build, by_rule
 from katayori.prompting.store import StoredAnswers, store_path
-from katayori_tools import asking, cli, servers
+from katayori_tools import cli, live as live_module, servers
 from katayori_tools.answer_store import Store
-from katayori_tools.repeat import repeat
+from katayori_tools.live import repeat
 
 OLD_STORE = Path(__file__).parent / "fixtures" / "store" / "schema1.db"
 TEXTS = ["Answer: no", "Answer: yes"]
@@ -354,7 +354,7 @@ def test_notebooks_of_live_find_label_and_address(house, monkeypatch):
 
     monkeypatch.setattr("katayori_tools.reproduce.reproduce", notebooks)
     with Double() as double:
-        asking.live(chosen(models="m@vllm", limit=1, base_url=double.url, label="mine"))
+        live_module.live(chosen(models="m@vllm", limit=1, base_url=double.url, label="mine"))
     assert seen == {
         "KATAYORI_LABEL": "mine",
         "KATAYORI_BASE_URL": double.url,
