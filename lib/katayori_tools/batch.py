@@ -5,7 +5,6 @@
                            `batch.json` says what that was
     submit FOLDER          upload every shard and start its batch where the endpoint offers them
     fetch FOLDER           ask how the batches stand, download what is finished and import it
-                           (--wait: until all are)
     import FOLDER [FILE…]  import result files, from wherever they come
                            (default: those in the folder)
 
@@ -30,7 +29,7 @@ from dataclasses import asdict
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import orjson
 
@@ -48,15 +47,11 @@ from katayori_tools.choices import Asking, OwnServer
 from katayori_tools.notebooks import names
 from katayori_tools.send import Sender, cause_of, failed, read_completion, wire_body
 
-if TYPE_CHECKING:
-    from openai.types import Batch
-
 URL = "/v1/chat/completions"
 STATE = "batch.json"
 LINES = 20_000  # of a shard; OpenAI takes 50,000
 BYTES = 200_000_000  # of a shard at most, as OpenAI takes them
 FINAL = ("completed", "failed", "expired", "cancelled")
-POLL = 30.0  # seconds
 LATEST = 2**33  # seconds since 1970; a greater number is no time
 RETRIES = 5  # of the client, for each call about a batch
 LISTED = 10  # places that a refusal names
@@ -73,14 +68,13 @@ def batch(
     *,
     files: Sequence[str] = (),
     shard: int = LINES,
-    wait: bool = False,
 ) -> int:
     """One step; see the module. Raises KatayoriError for a folder that is not at that step.
 
     Args:
         step: `export`, `submit`, `fetch` or `import`. folder: holds shards, state and results.
         chosen: what is exported; for the other steps only its server counts. files: what is
-        imported in place of the folder's. shard: lines a file. wait: until every batch has ended.
+        imported in place of the folder's. shard: lines a file.
     """
     place = Path(folder)
     if step == "export":
@@ -92,7 +86,7 @@ def batch(
         asyncio.run(_submit(place, state, chosen.server.base_url))
         return 0
     if step == "fetch":
-        asyncio.run(_fetch(place, state, chosen.server.base_url, wait))
+        asyncio.run(_fetch(place, state, chosen.server.base_url))
     rows = Rows([Path(file) for file in files] or result_files(place, "*.jsonl"))
     for one, counts in merged(state, rows):
         print(said(one, counts))
@@ -118,8 +112,8 @@ def result_files(folder: Path, pattern: str) -> list[Path]:
 # -- export ----------------------------------------------------------------------------------------
 
 
-def export(folder: Path, chosen: Asking, lines: int) -> list[tuple[StepPlan, Counter[str]]]:
-    """Writes what the store does not hold as shards, and then `batch.json`; the counts by step.
+def export(folder: Path, chosen: Asking, lines: int) -> list[dict[str, Any]]:
+    """Writes what the store does not hold as shards, and then `batch.json`; a row of counts a step.
 
     Raises KatayoriError for a folder that holds a batch, and as `planned_steps`.
     """
@@ -143,7 +137,7 @@ def export(folder: Path, chosen: Asking, lines: int) -> list[tuple[StepPlan, Cou
             f"{one.paper} {one.name}: {counts['asked']} to ask, {counts['stored']} stored, "
             f"{counts['waiting']} wait for an earlier answer; {len(new)} shard(s) ({asked})"
         )
-        counted.append((one, counts))
+        counted.append({"model": one.name, "paper": one.paper, **counts})
     save_state(folder, state)
     return counted
 
@@ -155,10 +149,10 @@ def add_shards(
 
     Returns their names, and how many requests are asked, are stored, or wait for an earlier answer.
     """
-    counts: Counter[str] = Counter()
+    counts = Counter(stored=0, asked=0)
     shards, new = state["shards"], []
     with Store(store_path()) as store:
-        for _, group in groupby(_numbered(_lines(step, store, counts), lines), itemgetter(0)):
+        for _, group in groupby(_lines(step, store, counts, lines), itemgetter(0)):
             name = f"{len(shards) + 1:04d}-{step.paper}-{file_name(step.name)}.jsonl"
             part, n = folder / f"{name}.part", 0
             with part.open("wb") as file:
@@ -172,19 +166,30 @@ def add_shards(
     return new, counts
 
 
-def _lines(step: StepPlan, store: Store, counts: Counter[str]) -> Iterator[bytes]:
-    """The lines of a step's requests without an answer; what is the same to the letter, once."""
+def _lines(
+    step: StepPlan, store: Store, counts: Counter[str], lines: int
+) -> Iterator[tuple[int, bytes]]:
+    """The lines of a step's requests without an answer; what is the same to the letter, once.
+
+    Each comes with the number of its shard, which has so many lines and bytes at most.
+    """
     asked: set[bytes] = set()
+    shard, n, size = 0, 0, 0
     for part in step.parts(store):
         left = store.pending(part)
         counts["made"] += len(part)
         counts["stored"] += len(part) - len(left)
         for request in left:
             key = bytes.fromhex(request.key)
-            if key not in asked and not request.likelihood:
-                asked.add(key)
-                counts["asked"] += 1
-                yield line(request, step.model, step.endpoint)
+            if key in asked or request.likelihood:
+                continue
+            asked.add(key)
+            raw = line(request, step.model, step.endpoint)
+            if n == lines or size + len(raw) > BYTES:
+                shard, n, size = shard + 1, 0, 0
+            n, size = n + 1, size + len(raw)
+            counts["asked"] += 1
+            yield shard, raw
 
 
 def line(request: Request, model: Model, endpoint: Endpoint) -> bytes:
@@ -192,17 +197,6 @@ def line(request: Request, model: Model, endpoint: Endpoint) -> bytes:
     body = wire_body(request, model, endpoint)
     row = {"custom_id": request.key, "method": "POST", "url": URL, "body": body}
     return orjson.dumps(row) + b"\n"
-
-
-def _numbered(raws: Iterable[bytes], lines: int) -> Iterator[tuple[int, bytes]]:
-    """Lines, each with the number of its shard, which has so many lines and bytes at most."""
-    shard, n, size = 0, 0, 0
-    for raw in raws:
-        if n == lines or size + len(raw) > BYTES:
-            shard, n, size = shard + 1, 0, 0
-        n += 1
-        size += len(raw)
-        yield shard, raw
 
 
 def waiting(step: StepPlan, store: Store, made: int) -> int:
@@ -268,13 +262,11 @@ async def _client(name: str, base_url: str) -> AsyncIterator[tuple[Any, Sender]]
     async with Sender(model, endpoint, base_url=base_url) as sender:
         try:
             yield sender.client.with_options(max_retries=RETRIES), sender
-        except openai.NotFoundError:
-            problem = f"{endpoint.name} offers no batches, or not this one (404)"
-            remedy = "import results that `vllm run-batch` or another service made of the shards"
-            raise KatayoriError(f"{problem}; {remedy}, or use make live") from None
         except openai.APIError as error:
             problem = sender.mask(str(error).encode()).decode()[:300]
             remedy = "start again to go on"
+            if isinstance(error, openai.NotFoundError):
+                remedy = "where it offers none, run `vllm run-batch` or make live"
             raise KatayoriError(f"batches of {endpoint.name}: {problem}; {remedy}") from None
 
 
@@ -290,57 +282,49 @@ async def _submit(folder: Path, state: State, base_url: str) -> None:
         async with _client(shard["model"], base_url) as (client, _):
             newest = (await client.batches.list(limit=100)).data
             named = [started for started in newest if started.metadata == name]
-            started = named[0] if named else await _start(client, folder / file, shard, name)
+            if not named and paths.sha256(folder / file) != shard["sha256"]:
+                remedy = "export again to a new folder"
+                raise KatayoriError(f"{file} is not as it was exported; {remedy}")
+            started = named[0] if named else await _start(client, folder / file, name)
         shard["batch"] = started.id
         save_state(folder, state)
         print(f"{file}: {shard['requests']} requests submitted as {visible(started.id)}")
 
 
-async def _start(client: Any, file: Path, shard: Shard, name: dict[str, str]) -> "Batch":
-    """Upload a shard and start its batch. Raises KatayoriError where the file was changed."""
-    if paths.sha256(file) != shard["sha256"]:
-        raise KatayoriError(f"{file.name} is not as it was exported; export again to a new folder")
+async def _start(client: Any, file: Path, name: dict[str, str]) -> Any:
+    """Upload a shard and start its batch."""
     uploaded = await client.files.create(file=file, purpose="batch")
     return await client.batches.create(
         input_file_id=uploaded.id, endpoint=URL, completion_window="24h", metadata=name
     )
 
 
-async def _fetch(folder: Path, state: State, base_url: str, wait: bool) -> None:
-    """Download the results and errors of every batch that has ended."""
+async def _fetch(folder: Path, state: State, base_url: str) -> None:
+    """Says how each batch stands; puts the results and errors of what has ended into the folder."""
     submitted = {file: shard for file, shard in state["shards"].items() if "batch" in shard}
     if not submitted:
         raise KatayoriError(f"nothing of {folder} is submitted yet; begin with `batch submit`")
-    while True:
-        for file, shard in submitted.items():
-            if not shard.get("fetched"):
-                shard["fetched"] = await _download(folder, file, shard, base_url)
-                save_state(folder, state)
-        if not wait or all(shard["fetched"] for shard in submitted.values()):
-            return
-        await asyncio.sleep(POLL)
+    for file, shard in submitted.items():
+        if shard.get("fetched"):
+            continue
+        async with _client(shard["model"], base_url) as (client, sender):
+            remote = await client.batches.retrieve(shard["batch"])
+            outputs = {"results": remote.output_file_id, "errors": remote.error_file_id}
+            for kind, file_id in outputs.items():
+                if remote.status in FINAL and file_id:
+                    content = (await client.files.content(file_id)).content
+                    replace_file(folder / f"{kind}-{file}", sender.mask(content))
+        shard["fetched"] = remote.status in FINAL
+        save_state(folder, state)
+        print(visible(f"{file}: {_progress(remote)}"))
 
 
-async def _download(folder: Path, file: str, shard: Shard, base_url: str) -> bool:
-    """Whether the batch of a shard has ended; then its files are put into the folder."""
-    async with _client(shard["model"], base_url) as (client, sender):
-        remote = await client.batches.retrieve(shard["batch"])
-        outputs = {"results": remote.output_file_id, "errors": remote.error_file_id}
-        for kind, file_id in outputs.items():
-            if remote.status in FINAL and file_id:
-                content = (await client.files.content(file_id)).content
-                replace_file(folder / f"{kind}-{file}", sender.mask(content))
-    print(visible(f"{file}: {_progress(remote)}"))
-    return remote.status in FINAL
-
-
-def _progress(remote: "Batch") -> str:
+def _progress(remote: Any) -> str:
     """How a batch stands, in words."""
-    text: str = remote.status
-    if remote.request_counts:
-        text += f", {remote.request_counts.completed} of {remote.request_counts.total}"
+    counts = remote.request_counts
+    told = f"{remote.status}, {counts.completed} of {counts.total}" if counts else remote.status
     problems = [problem.message or "" for problem in (remote.errors and remote.errors.data) or ()]
-    return f"{text}; {'; '.join(problems)[:300]}" if problems else text
+    return f"{told}; {'; '.join(problems)[:300]}" if problems else told
 
 
 # -- import ----------------------------------------------------------------------------------------
@@ -453,10 +437,8 @@ def to_response(row: dict[str, Any], request: Request) -> Response:
 
     Failures have outcome error or filtered.
     """
-    answer = row.get("response") or {}
-    readable = isinstance(answer, dict)
-    body = answer.get("body") if readable else None
-    status = answer.get("status_code") if readable else None
+    answer = row["response"] if isinstance(row.get("response"), dict) else {}
+    body, status = answer.get("body"), answer.get("status_code")
     failure = row.get("error") or (isinstance(body, dict) and body.get("error"))
     if failure or status not in (200, None):
         return failed(f"batch: {_cause(failure) or f'status {status}'}")

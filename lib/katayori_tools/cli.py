@@ -228,7 +228,6 @@ def _add_elsewhere(commands: Commands) -> None:
     )
     about = "export: lines a file (20000; OpenAI takes 50000)"
     one.add_argument("--shard", type=positive, default=20_000, metavar="N", help=about)
-    one.add_argument("--wait", action="store_true", help="fetch: until every batch has ended")
     add_limit(one, "export: about so many")
     _add_items(one)
     one.add_argument("--engine", help="local engine for a local model")

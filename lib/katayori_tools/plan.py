@@ -17,7 +17,9 @@ import shutil
 from dataclasses import replace
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
 
 from katayori import paths, profiles
 from katayori.errors import KatayoriError
@@ -27,24 +29,16 @@ from katayori_tools import batch, paper_files
 from katayori_tools.choices import Asking
 from katayori_tools.notebooks import names
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 LINES = 50_000  # of a shard, as batch services take them
 RATE = 10.0  # requests a second, where none is given
 JOB = r"""#!/bin/sh
-#SBATCH --job-name=katayori
-#SBATCH --gres=gpu:1
-#SBATCH --time=24:00:00
-#SBATCH --output=%x-%A_%a.log
 # In this folder: sh job.sh, or on a cluster one shard an array index:
-#     sbatch --array=1-$(ls [0-9]*.jsonl | wc -l) job.sh
+#     sbatch --gres=gpu:1 --time=24:00:00 --array=1-$(ls [0-9]*.jsonl | wc -l) job.sh
 # Shards that have results are passed over, so start it again after a crash or a time limit.
 # WEIGHTS= names the weights (a folder, or a name that vLLM can load); VLLM= further options of it.
 set -eu
 for shard in $(ls [0-9]*.jsonl | sed -n "${SLURM_ARRAY_TASK_ID:-1,\$}p"); do
   [ ! -e "results-$shard" ] || continue
-  # A job that is stopped leaves no file that looks finished.
   vllm run-batch -i "$shard" -o "results-$shard.part" --model "${WEIGHTS:-@NAME@}" \
     --served-model-name @NAME@ --max-logprobs 20 ${VLLM:-} < /dev/null
   mv "results-$shard.part" "results-$shard"
@@ -88,9 +82,7 @@ def plan(
     for one in models:
         place = part / batch.file_name(one)
         asked = replace(chosen, models=one, limit=chosen.limit or profiles.MOST)
-        for step, counts in batch.export(place, asked, shard):
-            kinds = {kind: counts[kind] for kind in ("stored", "asked", "waiting")}
-            rows.append({"model": one, "paper": step.paper, **kinds})
+        rows += batch.export(place, asked, shard)
         model, endpoint = get_model(one)
         if endpoint.own or endpoint.kind == "local":
             (place / "job.sh").write_text(JOB.replace("@NAME@", quote(model.vendor_id)), "utf-8")
@@ -103,11 +95,10 @@ def plan(
     return 0
 
 
-def _table(rows: list[dict[str, Any]], rate: float) -> "pd.DataFrame":
+def _table(rows: list[dict[str, Any]], rate: float) -> pd.DataFrame:
     """A row a model and paper: requests beside those of the paper, and hours."""
-    import pandas as pd
-
-    table = pd.DataFrame(rows).groupby(["model", "paper"], sort=False).sum().reset_index()
+    columns = ["stored", "asked", "waiting"]
+    table = pd.DataFrame(rows).groupby(["model", "paper"], sort=False)[columns].sum().reset_index()
     designs = [paper_files.of(paper).get("design") or {} for paper in table["paper"]]
     table["in_paper"] = [design.get("requests") for design in designs]
     table["hours"] = ((table["asked"] + table["waiting"]) / rate / 3600).round(2)

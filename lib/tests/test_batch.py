@@ -211,15 +211,6 @@ def test_partial_and_failed_lines_merge_and_the_next_run_sends_what_is_missing(h
         )  # a failed line takes no answer's place
 
 
-def test_fetch_can_wait_for_the_end(here, monkeypatch):
-    monkeypatch.setattr(batch, "POLL", 0.01)
-    folder = export(here, shard=200)
-    with BatchDouble(rounds=3) as double:
-        run("submit", folder, base_url=double.url)
-        assert run("fetch", folder, "--wait", base_url=double.url) == 0
-        assert double.polls == 8 and len(stored()) == 270
-
-
 def test_what_is_left_can_be_exported_again(here):
     folder = export(here, limit=2)
     done = lines(folder)[:100]
@@ -325,7 +316,7 @@ def test_endpoints_without_batches_say_what_to_do(here, capsys):
     folder = export(here)
     with BatchDouble(offers=False) as double:
         assert run("submit", folder, base_url=double.url) == 2
-    assert "custom offers no batches" in capsys.readouterr().err
+    assert "where it offers none, run `vllm run-batch`" in capsys.readouterr().err
     local = export(here, "local", "qwen2.5-coder-0.5b@local-vllm")
     assert (
         run("submit", local) == 2
