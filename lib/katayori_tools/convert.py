@@ -132,7 +132,7 @@ def answer_of(sample: Sample, requests: Requests, only: str) -> tuple[Any, Any, 
     ours = [(turn["role"], turn["content"]) for turn in request.body["messages"]]
     rules = rules_between(ours, sample["asked"])
     if rules is None:
-        raise ValueError(difference(ours, sample["asked"], prompt_id))
+        raise ValueError(difference(ours, sample["asked"]))
     response = _response(sample["choice"], request)
     if (found := ended(response.finish_reason)).outcome == "error":
         raise ValueError(found.note)
@@ -176,28 +176,21 @@ def _tidy(turns: list[Turn]) -> list[Turn]:
     ]
 
 
-def difference(ours: list[Turn], asked: list[Turn], prompt_id: str) -> str:
-    """What differs first between our conversation and the one asked: its kind, and the words."""
+def difference(ours: list[Turn], asked: list[Turn]) -> str:
+    """The first words in which a conversation differs from ours, with the last common one."""
     if not asked:
         return "does not say what was asked"
-    pairs = list(zip(_tidy(ours), _tidy(asked), strict=False))
-    alike = [text == other and their in ("", role) for (role, text), (their, other) in pairs]
-    same = [*alike, False].index(False)
-    if len(asked) > len(ours):
-        added = asked[same : same + len(asked) - len(ours)]
-        roles = ", ".join(role or "text" for role, _ in added)
-        return f"was asked with {len(added)} added turn(s) ({roles}): {_short(added[0][1])}"
-    if len(asked) < len(ours):
-        return f"was asked without our {ours[same][0]} turn: {_short(ours[same][1])}"
-    (role, text), (their, other) = pairs[same]
-    if their not in ("", role):
-        return f"was asked as {their} where ours is {role}: {_short(other)}"
-    # The first words that differ, with the last common one.
-    words, others = text.split(), other.split()
+    if not asked[0][0]:
+        ours = [("", text) for _, text in ours]
+    words, others = (
+        " ".join(f"{role}: {text}" if role else text for role, text in turns).split()
+        for turns in (ours, asked)
+    )
     common = [one == two for one, two in zip(words, others, strict=False)]
     start = max([*common, False].index(False) - 1, 0)
     shown = " where ours has ".join(_short(" ".join(one[start:])) for one in (others, words))
-    return f"was asked with another text than prompt {prompt_id}: {shown}"
+    turns = f"{len(asked)} turn(s), ours {len(ours)}"
+    return f"was asked as another conversation ({turns}): {shown}"
 
 
 def _short(text: str) -> str:

@@ -332,8 +332,15 @@ class Log:
     def lacks(self, kind: str) -> list[str]:
         """What the columns lack to be a log of a kind, in words."""
         needs = listed()["kinds"][kind]["needs"]
-        there = [any(all(map(self.several, group)) for group in one["groups"]) for one in needs]
-        return [one["about"] for one, found in zip(needs, there, strict=True) if not found]
+        return [one["about"] for one in needs if not any(self.has(*own) for own in one["groups"])]
+
+    def has(self, *names: str) -> bool:
+        """Whether there is a column of each of these names."""
+        return all(map(self.several, names))
+
+    def note(self, key: str, *values: Any) -> None:
+        """Adds a sentence of logs.yaml on how the log was read."""
+        self.notes.append(listed()["notes"][key].format(*values))
 
     def words(self, own: str, kind: str, *, may_miss: bool = False) -> pd.Series:
         """A column in our words of that kind.

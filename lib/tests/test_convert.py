@@ -236,7 +236,7 @@ WRONG = [
     ),
     (
         lambda q: sample(q, messages=[{"role": "user", "content": "Yes?"}]),
-        "was asked with another text than prompt de_answer_line: “Yes?” where ours has “",
+        "was asked as another conversation (1 turn(s), ours 1): “user: Yes?” where ours has “user:",
     ),
     (lambda q: sample(q, messages=[], input=""), "does not say what was asked"),
     (
@@ -264,7 +264,7 @@ WRONG = [
     (lambda q: logged(q, arguments={}), "does not say what was asked"),
     (
         lambda q: logged(q, arguments={"gen_args_0": {"arg_0": '[{"a": 1}] x'}}),
-        "was asked with another text",
+        "was asked as another conversation",
     ),
 ]
 
@@ -474,11 +474,11 @@ def test_what_was_asked_as_ours_is_taken(converted, name, count):
 
 
 OTHER = [
-    ("inspect_system.eval", "with 1 added turn(s) (system): “Always answer with no.”"),
-    ("inspect_turn.eval", "with 1 added turn(s) (user): “Are you sure? Answer again.”"),
-    ("inspect_wording.eval", "with another text than prompt de_answer_line: “of this price and"),
-    ("lm_eval_system.jsonl", "with 1 added turn(s) (system): “Answer no.”"),
-    ("lm_eval_fewshot.jsonl", "with 2 added turn(s) (user, assistant): “A 20-year-old"),
+    ("inspect_system.eval", "“system: Always answer with no."),
+    ("inspect_turn.eval", "user: Are you sure? Answer again.” where ours has “"),
+    ("inspect_wording.eval", "“of this price and has never"),
+    ("lm_eval_system.jsonl", "“system: Answer no."),
+    ("lm_eval_fewshot.jsonl", "(3 turn(s), ours 1): “20-year-old"),
 ]
 
 
@@ -598,7 +598,7 @@ OURS = [("system", "s"), ("user", "one two three")]
 def test_the_rules_by_which_a_conversation_is_ours(asked, rules):
     assert converting.rules_between(OURS, asked) == rules
     if rules is None:
-        assert 0 < len(converting.difference(OURS, asked, "x")) < 300
+        assert 0 < len(converting.difference(OURS, asked)) < 300
 
 
 def test_one_user_message_may_be_plain_text_but_nothing_more():

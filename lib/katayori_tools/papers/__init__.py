@@ -6,7 +6,6 @@ by the name of its module:
 - `commands`: `add_commands(commands)` adds what only this paper has to the command line;
 - `simulate`: the long simulations of its scores, by name: `CURVES` (of power), `TABLES` (of
   its own), each where it has any;
-- `analyse`: `KINDS`, the kinds of somebody else's logs that it can analyse, by name;
 - `asked`: `planned(dataset, size)`, the items of the recording plan where they are not all that a
   study reads, and those of the paper's `more`; `MEASURED`, the score whose uncertainty
   `make estimate` looks into, by paper;
