@@ -42,8 +42,8 @@ MOST_SERIES, MAX_NAME = 8, 40  # models that the figure draws, characters of a n
 
 
 def analyse(
-    *,
     logs: Sequence[str],
+    *,
     kind: str = "",
     column: Sequence[str] = (),
     options: str = "",
@@ -53,10 +53,12 @@ def analyse(
     """Reads the logs, says of what kind they are, writes results.csv and report.html; 0.
 
     Args:
-        logs: files of one kind. kind: what was asked; empty: found out by the columns.
-        column: `name=column` texts for columns that bear other names. options: the words that the
-            options bear in answers, between commas. dialects: whether to add how other tools would
-            score the answers. out: the folder to write.
+        logs: .json or .eval (inspect_ai), samples_*.jsonl (lm-evaluation-harness), or a table
+            (.csv, .tsv, .jsonl). kind: what was asked, without it found out by the columns.
+        column: NAME=COLUMN, a column that bears another name; once for each. options: the words
+            that the options bear in answers, such as A,B,C. dialects: also the scores that seven
+            other tools would make of these answers. out: the folder, without it
+            outputs/analyse/<name of the log>.
 
     Raises:
         KatayoriError: a log that cannot be read, or whose columns fit no kind; a kind of log of

@@ -28,6 +28,7 @@ from katayori.prompting.store import (
     store_path,
 )
 from katayori.provenance import without_folder
+from katayori_tools.choices import Papers
 from katayori_tools.notebooks import names
 
 _OF_REQUEST = [
@@ -222,10 +223,13 @@ _COUNTED = """COUNT(*) AS n, SUM(outcome='error') AS errors, SUM(attempts) AS at
     strftime('%Y-%m-%d %H:%M', MAX(created), 'unixepoch') AS last"""
 
 
-def answers(*, papers: str | None = None, models: str | None = None) -> None:
+def answers(*, papers: Papers = "", models: str = "") -> None:
     """Print what the store holds, by server and model as asked and as answered.
 
     A server of the user's own is its label, or a hash of its address; LABEL= takes either.
+
+    Args:
+        papers: by name or number (all). models: ids as they were asked (all).
     """
     import pandas as pd
 

@@ -29,7 +29,7 @@ from dataclasses import asdict
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import orjson
 
@@ -43,7 +43,7 @@ from katayori.report.tables import visible
 from katayori_tools import servers
 from katayori_tools.answer_store import Store, replace_file
 from katayori_tools.asking import LONG_ANSWER, StepPlan, planned_steps
-from katayori_tools.choices import Asking, OwnServer
+from katayori_tools.choices import Asking, OwnServer, Positive
 from katayori_tools.notebooks import names
 from katayori_tools.send import Sender, cause_of, failed, read_completion, wire_body
 
@@ -62,19 +62,20 @@ Shard = dict[str, Any]  # paper, model, requests, sha256; once submitted batch; 
 
 
 def batch(
-    step: str,
+    step: Literal["export", "submit", "fetch", "import"],
     folder: str,
-    chosen: Asking,
-    *,
     files: Sequence[str] = (),
-    shard: int = LINES,
+    *,
+    chosen: Asking,
+    shard: Positive = LINES,
 ) -> int:
     """One step; see the module. Raises KatayoriError for a folder that is not at that step.
 
     Args:
-        step: `export`, `submit`, `fetch` or `import`. folder: holds shards, state and results.
-        chosen: what is exported; for the other steps only its server counts. files: what is
-        imported in place of the folder's. shard: lines a file.
+        step: what to do, in this order. folder: holds the shards, what was asked (batch.json) and
+            the results. files: what is imported in place of the folder's results and errors.
+        chosen: what is exported; for the other steps only its server counts.
+        shard: export: lines a file; OpenAI takes 50000.
     """
     place = Path(folder)
     if step == "export":

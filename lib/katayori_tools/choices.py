@@ -1,14 +1,22 @@
 """What a user chooses, as values that travel together below the command line.
 
-`options.filled` makes them of what was typed; in Python they are written out:
+The options of commands are made of them (`cli`): a field's name is the option, its type says what
+is valid, and its text below `Attributes:` is the help. In Python they are written out:
 
     live.live(Asking(papers="05", models="my-model@custom", limit=20))
 """
 
+import argparse
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, is_dataclass
+from typing import Annotated, Any, TypeVar, get_type_hints
 
+from katayori.errors import KatayoriError
+from katayori.papers.items import check_limit
+from katayori.profiles import MOST, OF_CLUSTERS
+from katayori_tools import notebooks
+
+Filled = TypeVar("Filled")
 #: The light engine's model, which is asked where no model is named.
 LIGHT_MODEL = "qwen2.5-coder-0.5b@local-"
 LIGHT_ENGINE = "xllamacpp"
@@ -16,79 +24,193 @@ LIGHT_ENGINE = "xllamacpp"
 DEMONSTRATION = 2
 
 
+def filled(kind: type[Filled], options: Mapping[str, Any]) -> Filled:
+    """A dataclass with the options that are named like its fields, and those of its own parts.
+
+    Example:
+        >>> from dataclasses import dataclass
+        >>> @dataclass
+        ... class Size:
+        ...     width: int = 1
+        ...     height: int = 1
+        >>> filled(Size, {"width": 3, "height": None, "colour": "red"})
+        Size(width=3, height=1)
+    """
+    return kind(**given(get_type_hints(kind), options))
+
+
+def given(kinds: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options of these names that are given; None counts as not given."""
+    found: dict[str, Any] = {}
+    for name, kind in kinds.items():
+        if is_dataclass(kind) and isinstance(kind, type):
+            found[name] = filled(kind, options)
+        elif options.get(name) is not None:
+            found[name] = options[name]
+    return found
+
+
+# -- what is valid ---------------------------------------------------------------------------------
+
+
+def _positive(text: str) -> int:
+    if not (text.isdecimal() and int(text)):
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number above 0")
+    return int(text)
+
+
+def _points(text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = 0.0
+    if not 0 < number <= 100:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of points above 0, at most 100")
+    return number
+
+
+def _n_clusters(text: str) -> int:
+    try:
+        number = int(text)
+        check_limit(number)
+        return number
+    except (ValueError, KatayoriError):
+        valid = f"a whole number {OF_CLUSTERS} from 1 to {MOST:,}"
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not {valid}; leave it out for what the profile says"
+        ) from None
+
+
+def _papers(text: str) -> str:
+    return ",".join(notebooks.choose(text))
+
+
+def _label(text: str) -> str:
+    from katayori.prompting.models import label_of
+
+    return label_of(text)
+
+
+Positive = Annotated[int, _positive]  # a whole number above 0
+Points = Annotated[float, _points]  # hundredths above 0, up to 100
+Clusters = Annotated[int, _n_clusters]
+Papers = Annotated[str, _papers]  # by name, number or file; kept by name
+Label = Annotated[str, _label]
+#: The user's own items by name (see `papers.items.OwnItems`); each name is an option.
+Own = Annotated[Mapping[str, str], "own"]
+
+
+# -- what is chosen --------------------------------------------------------------------------------
+
+
 @dataclass(frozen=True)
-class OwnServer:
-    """Which server of the user's own is asked or read.
+class Server:
+    """A server of the user's own.
 
     Attributes:
-        base_url: its address. label: the user's name for it. fresh: ask again what is stored,
-        beside it. exported: of a batch, the server by paper and model as it was exported.
+        base_url: the address of an OpenAI-compatible server, which is asked instead, or whose
+            stored answers are read. label: your name for that server; its answers are kept under
+            it.
     """
 
     base_url: str = ""
-    label: str = ""
+    label: Label = ""
+
+
+@dataclass(frozen=True)
+class OwnServer(Server):
+    """A server that is asked.
+
+    Attributes:
+        fresh: ask again what is stored, beside it. exported: of a batch, the server by paper and
+            model as it was exported.
+    """
+
     fresh: bool = False
     exported: Mapping[str, dict[str, Any]] | None = None
 
 
+NO_SERVER = OwnServer()
+
+
 @dataclass(frozen=True)
-class Asking:
-    """What is asked of whom.
+class Chosen:
+    """What is asked or read, and of whom.
 
     Attributes:
-        papers, models: names with commas or spaces between; empty are all papers, and the model of
-        the light engine. profile: its name or file. prompts: a folder of prompt files that replaces
-        ours. limit: clusters. own: the user's own items by name (see `papers.items.OwnItems`).
-        engine: the local engine of a local model. server: a server of the user's own.
+        papers: by name or number, with commas or spaces between (all). models: of
+            data/models.yaml, or name@endpoint, with commas or spaces between. profile: a name in
+            data/profiles.yaml, or a file. prompts: a folder of prompt files that replaces our
+            wording. own: the user's own items by name.
     """
 
-    papers: str = ""
+    papers: Papers = ""
     models: str = ""
     profile: str = "live"
     prompts: str = ""
-    limit: int | None = None
-    own: Mapping[str, str] = field(default_factory=dict)
+    own: Own = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Asking(Chosen):
+    """What is asked of whom; without models, that of the light engine.
+
+    Attributes:
+        limit: so many clusters (cases, templates, questions). engine: the local engine of a local
+            model. server: a server of the user's own.
+    """
+
+    limit: Clusters | None = None
     engine: str = ""
-    server: OwnServer = OwnServer()
+    server: OwnServer = NO_SERVER
 
 
 @dataclass(frozen=True)
 class Sending:
-    """How requests are sent: so many at once, and within so many US dollars."""
+    """How requests are sent.
+
+    Attributes:
+        concurrency: requests under way at once. budget: stop before spending more US dollars.
+    """
 
     concurrency: int | None = None
     budget: float | None = None
 
 
 @dataclass(frozen=True)
-class NotebookRun:
+class NotebookRun(Chosen):
     """Which notebooks are run, and on what.
 
     Attributes:
-        papers, models, profile, prompts, own: as of `Asking`. parameter: further parameters of the
-        notebooks, each as `name=value` with the value in YAML.
+        limit: short for -p limit=N, so many clusters. parameter: a further parameter of the
+            notebooks, as NAME=YAML; once for each. server: whose stored answers are read.
     """
 
-    papers: str = ""
-    models: str = ""
     profile: str = "recorded"
-    prompts: str = ""
-    own: Mapping[str, str] = field(default_factory=dict)
-    parameter: Sequence[str] = ()
+    limit: Clusters | None = None
+    parameter: Annotated[Sequence[str], "-p"] = ()
+    server: Server = NO_SERVER
+
+
+def _jobs(text: str) -> int:
+    if not (text.isdecimal() and 0 < int(text) <= 64):
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number from 1 to 64")
+    return int(text)
 
 
 @dataclass(frozen=True)
 class Running:
-    """How notebooks are run: so many at once, seconds a cell may take, and what is up to date too.
+    """How notebooks are run.
 
-    A `timeout` of 0 is no limit.
+    Attributes:
+        jobs: notebooks at once. timeout: seconds a cell may take, 0 for no limit. force: run even
+            what is up to date.
     """
 
-    jobs: int = 2
+    jobs: Annotated[int, _jobs] = 2
     timeout: int = 1800
     force: bool = False
 
 
-NO_SERVER = OwnServer()
 USUAL_SENDING = Sending()
 USUAL_RUNNING = Running()

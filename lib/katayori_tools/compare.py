@@ -20,6 +20,7 @@ from katayori.report.headlines import NUMBERS, WHOLE, WITH_VALUE, headlines
 from katayori.report.run import harmless
 from katayori.report.tables import visible
 from katayori_tools import notebooks
+from katayori_tools.choices import Papers
 from katayori_tools.named_runs import (
     SHOWN,
     Side,
@@ -299,10 +300,15 @@ def _of_headline(row: dict[Any, Any]) -> Iterator[str]:
 
 
 def compare(
-    a: str = "", b: str = "", *, profile: str, papers: str | None = None, runs: str = ""
+    a: str = "", b: str = "", *, profile: str = "recorded", papers: Papers = "", runs: str = ""
 ) -> int:
     """Prints the headlines of both, writes them to outputs/compare/<A>-<B>-headlines.csv and every
     row to outputs/compare/<A>-<B>.csv; with `runs`, those of all of these side by side.
+
+    Args:
+        a: a profile, a run folder, a label, or a model. b: the other one. profile: the run that
+            holds the models. papers: by name or number (all). runs: two or more names of these:
+            their headlines side by side, as a table.
     """
     wanted = notebooks.names(papers)
     if runs:

@@ -39,7 +39,7 @@ from katayori.prompting.prompts import Prompt, load_prompts
 from katayori.prompting.requests import Request, Response
 from katayori_tools.asking import Scope, prompts_of, requests_of, steps
 from katayori_tools.batch import Refused, list_refused
-from katayori_tools.choices import Asking
+from katayori_tools.choices import Chosen
 from katayori_tools.inputs import own_items
 from katayori_tools.logs import Sample, Turn, choice_of_inspect, samples_of
 from katayori_tools.notebooks import names
@@ -51,10 +51,12 @@ PLAIN, SPACES = "one user message as plain text", "white space at the ends of li
 Requests = dict[tuple[str, str], Request]  # by item and prompt
 
 
-def convert(chosen: Asking, logs: Sequence[str], file: str, *, prompt: str = "") -> int:
+def convert(logs: Sequence[str], file: str, *, chosen: Chosen, prompt: str = "") -> int:
     """Write the answers of some logs to one paper's requests; 1 if no row could be used.
 
-    `prompt` is the one that rows answer which name none.
+    Args:
+        logs: .json or .eval (inspect_ai), samples_*.jsonl (lm-evaluation-harness).
+        file: the answers file to write (.jsonl). prompt: the one that rows answer which name none.
     """
     papers, models = names(chosen.papers), names(chosen.models)
     if len(papers) != 1 or len(models) != 1:

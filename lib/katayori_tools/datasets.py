@@ -7,6 +7,7 @@ bytes, and is kept only where it is the one that `data/catalogue.yaml` pins.
 import sys
 import tempfile
 import zipfile
+from collections.abc import Sequence
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -16,6 +17,31 @@ from katayori.data import catalogue
 from katayori.data.catalogue import Entry
 from katayori.errors import KatayoriError, UnavailableError, expect
 from katayori_tools import wheels
+
+
+def data(datasets: Sequence[str] = ()) -> int:
+    """Fetches what can be downloaded, and lists the state of all; 2 where one that was asked for by
+    name failed.
+
+    Args:
+        datasets: names in data/catalogue.yaml (all).
+    """
+    entries = catalogue.load()
+    for name in datasets:
+        expect(name, entries, "data set")
+    failed = False
+    for name in datasets or entries:
+        # Files without an address come from a mirror or from their owners: only a set that is
+        # asked for by name misses them.
+        files = [file["path"] for file in entries[name]["files"] if file["url"] or datasets]
+        try:
+            for path in files or [None] * bool(datasets):  # None says why nothing can be fetched
+                fetch(name, path)
+        except KatayoriError as error:  # say so and go on with the others
+            failed = True
+            print(f"katayori: {error}", file=sys.stderr)
+    print(table().drop(columns="title").to_string(index=False))
+    return 2 if failed and datasets else 0
 
 
 def table() -> pd.DataFrame:

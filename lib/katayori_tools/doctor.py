@@ -6,14 +6,15 @@ Keys are never printed, only whether they are set.
 import os
 import shutil
 import socket
+import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from katayori import paths
-from katayori.errors import KatayoriError
+from katayori.errors import KatayoriError, expect
 from katayori.provenance import version
 from katayori.report.tables import visible
 from katayori_tools import environment
@@ -147,10 +148,11 @@ def _probe(model_id: str) -> Iterator[Line]:
         yield ABSENT, f"probe {model_id}", text
 
 
-def doctor(*, probe: str | None = None) -> int:
+def doctor(*, probe: str = "") -> int:
     """Prints the findings; 1 if something essential is broken, else 0.
 
-    `probe` names a model to ask once.
+    Args:
+        probe: ask this model once whether it returns log-probabilities.
     """
     examinations: dict[str, Callable[[], Iterator[Line]]] = {
         "python": _python,
@@ -178,3 +180,21 @@ def _findings(name: str, examine: Callable[[], Iterator[Line]]) -> list[Line]:
         return [(PROBLEM, name, str(error))]
     except Exception as error:  # a doctor that falls ill is of no use
         return [(PROBLEM, name, f"{type(error).__name__}: {error}"[:200])]
+
+
+def bench(names: Sequence[str] = ()) -> int:
+    """Runs the benchmarks one after another, since they would disturb each other's times; 1 where
+    one failed.
+
+    Args:
+        names: scripts of lib/benchmarks (all).
+    """
+    folder = paths.root() / "lib" / "benchmarks"
+    scripts = {path.stem: path for path in sorted(folder.glob("[!_]*.py"))}
+    for name in names:
+        expect(name, scripts, "benchmark")
+    failed = False
+    for name in names or scripts:
+        print(f"== {name}", flush=True)
+        failed |= subprocess.run([sys.executable, scripts[name]]).returncode != 0
+    return int(failed)

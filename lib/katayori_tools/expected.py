@@ -27,7 +27,7 @@ from katayori import paths
 from katayori.errors import KatayoriError
 from katayori.report.run import FIELDS, OF_VERDICT
 from katayori_tools import notebooks, reproduce
-from katayori_tools.choices import NotebookRun
+from katayori_tools.choices import NotebookRun, Papers
 
 FOLDER = reproduce.EXPECTED
 PROFILE = "recorded"
@@ -220,10 +220,13 @@ def require_default_run(papers: list[str]) -> None:
             )
 
 
-def expect(*, papers: str = "") -> int:
+def expect(*, papers: Papers = "") -> int:
     """`make expect`: the expected tables from the run of the default profile, and what changed.
 
     A table without a difference keeps its file to the byte, whatever its last digits are here.
+
+    Args:
+        papers: by name or number (all).
     """
     chosen = list(notebooks.choose(papers))
     require_default_run(chosen)

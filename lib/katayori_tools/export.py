@@ -34,6 +34,7 @@ from katayori.provenance import without_folder
 from katayori.report.headlines import read_results
 from katayori.report.run import FIELDS
 from katayori_tools import environment, export_worker, notebooks, study_sets
+from katayori_tools.choices import Papers
 
 #: Tells a folder of ours, which may be replaced, from one of the user's.
 MARK = "export.json"
@@ -52,13 +53,20 @@ Run = tuple[str, list[Row], Row]  # a paper, its rows, its provenance
 def export(
     *,
     profile: str = "recorded",
-    papers: str | None = None,
-    models: str | None = None,
-    folder: str | None = None,
+    papers: Papers = "",
+    models: str = "",
+    folder: str = "",
     with_text: bool = False,
     unchecked: bool = False,
 ) -> int:
-    """Writes a run; the exit code is 1 where a check found something."""
+    """Writes a run; the exit code is 1 where a check found something.
+
+    Args:
+        profile: the run. papers: by name or number (all). models: only these; of a live run, the
+            models it asked. folder: where it goes, without it outputs/export/<profile>.
+        with_text: add the files of our study sets; refused for runs on other items.
+        unchecked: write without the checks.
+    """
     chosen = profiles.load(profile)
     runs = _runs(chosen, notebooks.names(papers), notebooks.names(models))
     ours = [paper for paper, _, about in runs if _is_ours(chosen, paper, about["parameters"])]

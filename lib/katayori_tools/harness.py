@@ -23,6 +23,7 @@ from katayori.prompting.models import get_model
 from katayori.prompting.requests import Request, Response
 from katayori_tools import environment
 from katayori_tools.asking import Scope, requests_of
+from katayori_tools.choices import Clusters, Papers
 from katayori_tools.harness_inside import OF_PROBABILITIES
 from katayori_tools.harness_scores import BENCHMARKS, planted, read, samples, scores_of
 from katayori_tools.notebooks import names
@@ -44,18 +45,18 @@ KEY = ["paper", "score"]
 
 def harness(
     *,
-    papers: str | None = None,
+    papers: Papers = "",
     prompts: str | None = None,
-    limit: int | None = None,
+    limit: Clusters | None = None,
     folder: str | None = None,
     unchecked: bool = False,
 ) -> int:
     """Writes the tasks and, unless `unchecked`, runs a few items of each in both harnesses.
 
     Args:
-        papers: empty for all. prompts: a folder of wordings in place of ours.
-        limit: clusters of each paper that are asked in the check. folder: where the tasks go.
-        unchecked: write only.
+        papers: by name or number (all). prompts: a folder of prompt files that replaces our
+            wording. limit: so many clusters of each paper are asked in the check. folder: where the
+            tasks go, without it outputs/harness. unchecked: write the tasks, run nothing.
 
     Returns:
         1 where a score of a harness is another than ours; else 0.

@@ -40,6 +40,7 @@ from katayori_tools.choices import (
     USUAL_SENDING,
     Asking,
     NotebookRun,
+    Positive,
     Running,
     Sending,
 )
@@ -170,12 +171,15 @@ def _say_logprobs(store: Store, requests: list[Request]) -> None:
         print(f"  {counted}; what is computed from these leaves them out, texts count as they are")
 
 
-def template(chosen: Asking, file: str) -> int:
+def template(file: str, *, chosen: Asking) -> int:
     """Write the requests of one paper and model as a file to be answered elsewhere (see
     `exchange.import_answers`).
 
     They are those that `live` would ask with the same options, but for prompts that force the start
     of an answer, hold an earlier one or score continuations: nobody else can be asked these.
+
+    Args:
+        file: where to write it (.csv or .jsonl). chosen: one paper and one model.
     """
     papers, models = names(chosen.papers), names(chosen.models)
     if len(papers) != 1 or len(models) != 1:
@@ -225,13 +229,16 @@ def export_requests(requests: Sequence[Request], path: str | Path) -> Path:
     return path
 
 
-def repeat(chosen: Asking, sending: Sending = USUAL_SENDING, *, repetitions: int = 1) -> None:
+def repeat(chosen: Asking, sending: Sending = USUAL_SENDING, *, repetitions: Positive = 1) -> None:
     """Ask the same requests again, seed and all, and print how often the answer changes (the flip
     rate).
 
     An answer that changes under temperature 0 or a fixed seed is the endpoint's doing: batching,
     another version. Without either it is sampling, too. Raises KatayoriError where two servers
     would be compared.
+
+    Args:
+        chosen: what is asked of whom. sending: how. repetitions: how often to ask again.
     """
     base_url = chosen.server.base_url
     for paper, name, model, endpoint, requests in wanted(chosen, reach=True):

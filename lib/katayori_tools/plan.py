@@ -26,7 +26,7 @@ from katayori.errors import KatayoriError
 from katayori.prompting.models import get_model
 from katayori.report.tables import visible
 from katayori_tools import batch, paper_files
-from katayori_tools.choices import Asking
+from katayori_tools.choices import Asking, Positive
 from katayori_tools.notebooks import names
 
 LINES = 50_000  # of a shard, as batch services take them
@@ -47,12 +47,18 @@ done
 
 
 def plan(
-    chosen: Asking, *, name: str = "", rate: float = RATE, shard: int = LINES, collect: str = ""
+    chosen: Asking,
+    *,
+    name: str = "",
+    rate: float = RATE,
+    shard: Positive = LINES,
+    collect: str = "",
 ) -> int:
     """Writes a plan and prints its table, or collects one; see the module.
 
     Args:
-        chosen: papers, models, profile, limit, wording, own items and server. name: of the folder.
+        chosen: papers, models, profile, limit, wording, own items and server.
+        name: of the folder in outputs/plan, without it the models'.
         rate: requests a second of one model, for the hours. shard: lines a file at most.
         collect: the folder of a plan whose results are read.
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from statistics import fmean
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from katayori import profiles
 from katayori.errors import KatayoriError, UnavailableError
@@ -18,7 +18,7 @@ from katayori.prompting.store import store_path
 from katayori_tools import inputs, papers, servers
 from katayori_tools.answer_store import Store
 from katayori_tools.asking import LONG_ANSWER, n_clusters, wanted
-from katayori_tools.choices import Asking
+from katayori_tools.choices import Asking, Points
 from katayori_tools.collect import approximate_tokens, ask_one, cost_of, limits_of
 from katayori_tools.notebooks import names
 from katayori_tools.papers import Measured
@@ -156,12 +156,21 @@ def _minutes(endpoint: Endpoint, calls: int, tokens: int, waits: Sequence[float]
     return max(minutes, default=0.0) or None
 
 
-def estimate(chosen: Asking, width: float = 2.0, pilot: str = "stored") -> int:
+def estimate(
+    chosen: Asking,
+    *,
+    half_width: Points = 2.0,
+    pilot: Literal["stored", "recorded"] = "stored",
+) -> int:
     """Clusters, calls, tokens, cost, time and the half-width to expect, before anything is asked.
 
     What the store holds is free. Then, of what is answered already, how sure the scores are and
-    what would make them sure to `width` points; `pilot`: `stored`, or `recorded` for what this
-    repository holds.
+    what would make them as sure as is wanted.
+
+    Args:
+        chosen: what would be asked of whom.
+        half_width: half of the 95 % interval that is wanted of a score, in points.
+        pilot: whose answers tell how sure scores are, those in your store or recorded here.
     """
     chosen_papers = names(chosen.papers) or paper_ids()
     inputs.own_items(chosen.own, chosen_papers)  # before anything heavy is imported
@@ -192,7 +201,7 @@ def estimate(chosen: Asking, width: float = 2.0, pilot: str = "stored") -> int:
     _show(pd.DataFrame(rows))
     profile = "recorded" if pilot == "recorded" else chosen.profile
     with servers.environment(chosen.server):
-        for told in _of_pilots(answered, replace(chosen, profile=profile), width):
+        for told in _of_pilots(answered, replace(chosen, profile=profile), half_width):
             print(told)
     return 0
 

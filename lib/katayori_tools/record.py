@@ -27,6 +27,7 @@ from katayori.prompting.requests import Request, Response, seed_rule_of
 from katayori.prompting.store import store_path
 from katayori_tools import asking, paper_files, study_sets
 from katayori_tools.answer_store import Store, replace_file
+from katayori_tools.choices import Papers, Positive
 from katayori_tools.collect import Summary, collect_sync, progress_line, terminable
 from katayori_tools.engines import vllm_env
 from katayori_tools.likelihood import check_can_score, to_response
@@ -217,21 +218,22 @@ def requests_of(
 
 def record(
     *,
-    papers: str = "",
+    papers: Papers = "",
     models: str = "",
     engine: str = "",
     base_url: str = "",
     concurrency: int | None = None,
-    limit: int | None = None,
+    limit: Positive | None = None,
 ) -> int:
     """Ask the recording plan and write each shard as it completes; a second start continues where
     the first ended.
 
     Args:
-        papers, models: names with commas or spaces between; empty are all of the plan. engine: a
-            local one, without it the plan's. base_url: a server that runs already. concurrency:
-            requests at once. limit: so many items of each piece of work, a pilot that stays in the
-            store and is never committed.
+        papers: by name or number, with commas or spaces between (all). models: names with commas or
+            spaces between (all of the plan). engine: a local one, without it the plan's.
+        base_url: a server that runs already. concurrency: requests at once.
+        limit: so many items of each piece of work, a pilot that stays in the store and is never
+            committed.
 
     Returns 1 where a piece of work could not be made and the others were done. Raises
     KatayoriError where another recording runs, and for a plan or an engine that is not known,

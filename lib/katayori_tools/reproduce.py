@@ -29,7 +29,7 @@ from katayori.errors import KatayoriError
 from katayori.papers.items import own_files
 from katayori.paths import sha256
 from katayori_tools import inputs, notebooks
-from katayori_tools.choices import USUAL_RUNNING, NotebookRun, Running
+from katayori_tools.choices import USUAL_RUNNING, NotebookRun, Papers, Running
 
 STAMP = "stamp.json"
 EXPECTED = "expected"  # below data: what a run is compared with, no notebook reads it
@@ -226,6 +226,8 @@ def _parameters(run: NotebookRun, profile: dict[str, Any]) -> tuple[dict[str, An
             remedy = "copy data/prompts and reword the files there"
             raise KatayoriError(f"PROMPTS={run.prompts} is not a folder; {remedy}")
     by_name = _by_name(run.parameter) | {name: value for name, value in run.own.items() if value}
+    if run.limit:
+        by_name["limit"] = run.limit
     # A notebook runs in its own folder, where a relative path would mean another file.
     files = {name for name, (_, file) in own_files().items() if file.is_a != "setting"} | FILES
     for name in files & by_name.keys():
@@ -358,9 +360,12 @@ def _tell_in_short(folder: Path) -> None:
         print("\n".join(first_page.in_short(folder)), flush=True)
 
 
-def nb(*, papers: str | None = None) -> int:
+def nb(*, papers: Papers = "") -> int:
     """Executes the committed notebooks in place on their defaults and clears what differs from run
     to run; of notebook 01 README's picture is renewed.
+
+    Args:
+        papers: by name or number (all).
     """
     from katayori.report.run import NOT_RUN
 

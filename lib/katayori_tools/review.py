@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Annotated, Any
 
 import pandas as pd
 import yaml
@@ -25,6 +25,7 @@ from katayori.metrics.agreement import alpha_jackknife
 from katayori.papers import paper_ids
 from katayori.report.run import harmless
 from katayori_tools import forms, study_sets
+from katayori_tools.choices import Papers, Positive
 from katayori_tools.notebooks import names
 from katayori_tools.papers import modules
 from katayori_tools.simulate_alpha import krippendorff_alpha
@@ -76,12 +77,12 @@ JAPANESE = re.compile("[\u3041-\u30ff]")  # kana; the English items have none
 
 def review(
     *,
-    papers: str = "",
-    readers: int = 1,
+    papers: Papers = "",
+    readers: Positive = 1,
     folder: str = "",
-    read: Sequence[str] = (),
+    read: Annotated[Sequence[str], "+"] = (),
     rate: str = "",
-    raters: int = 6,
+    raters: Positive = 6,
 ) -> int:
     """Write forms, read them back, or hand over to the raters' form of cases.
 

@@ -141,8 +141,12 @@ def known_tables() -> dict[str, Callable[[], pd.DataFrame]]:
     return tables | {"interval_coverage": _coverage} | planted
 
 
-def simulate(*, tables: Sequence[str] = ()) -> int:
-    """Draws the tables of these names, all of them without one, and writes them."""
+def simulate(tables: Sequence[str] = ()) -> int:
+    """Draws the tables and writes them.
+
+    Args:
+        tables: names of tables; without one, all of them.
+    """
     known = known_tables()
     wanted = tables or list(known)
     if unknown := [name for name in wanted if name not in known]:

@@ -219,7 +219,13 @@ def _scripts(papers: Iterable[str]) -> Pages:
 def site(
     *, profile: str = "recorded", models: str = "", runs: str = "", interface: bool = True
 ) -> None:
-    """Writes the site of a run and prints where it begins."""
+    """Writes the site of a run and prints where it begins.
+
+    Args:
+        profile: the run to show. models: of a live or imported run, the models it asked.
+        runs: other runs and models that stand beside it on the page of models. interface: without
+            the pages of the library's functions, which take the longest.
+    """
     names = notebooks.names
     index = write_site(profile, names(models), runs=names(runs), interface=interface)
     print(f"open {index}")

@@ -26,6 +26,7 @@ from katayori.data import paper_facts
 from katayori.data.schema import Count, Number, Schema, Text, checked
 from katayori.errors import KatayoriError
 from katayori_tools import first_page, notebooks, pages, paper_files
+from katayori_tools.choices import Papers
 from katayori_tools.markup import tree
 
 #: In the folder of the copies to work in: file -> sha256 of what was copied.
@@ -87,11 +88,14 @@ def _object(file: Path) -> dict[str, Any]:
     return {}
 
 
-def students(*, papers: str | None = None) -> None:
+def students(*, papers: Papers = "") -> None:
     """Writes the notebooks to outputs/students without what solves the exercises.
 
     The answers stand in the library; a cell asks it by the number of the exercise. What a check
     has printed is taken out.
+
+    Args:
+        papers: by name or number (all).
     """
     from nbconvert import NotebookExporter
     from nbconvert.preprocessors import Preprocessor
@@ -256,15 +260,19 @@ def _filled(slide: Slide, printed: str) -> dict[str, Any]:
 
 def slides(
     *,
-    papers: str | None = None,
-    profile: str | None = None,
-    models: str | None = None,
+    papers: Papers = "",
+    profile: str = "",
+    models: str = "",
     lecturer: str = "",
     date: str = "",
 ) -> None:
     """Writes a talk of each notebook that has one.
 
-    With a profile: of its run, as far as there is one; else of the committed notebooks.
+    Args:
+        papers: by name or number (all). profile: of the notebooks of this run, as far as there are;
+            without it of the committed ones. models: of a live or imported run, the models it
+            asked. lecturer: who gives the talk, for its first slide. date: when, as it shall stand
+            there.
     """
     books, folder = notebooks.choose(papers), paths.outputs_dir() / "slides"
     if profile:

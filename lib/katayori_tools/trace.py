@@ -19,6 +19,7 @@ from katayori.prompting import recordings
 from katayori.report.run import harmless
 from katayori.report.tables import escape, visible
 from katayori_tools import notebooks
+from katayori_tools.choices import NO_SERVER, Papers, Positive, Server
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -37,25 +38,26 @@ Row = Mapping[str, Any]
 def trace(
     result: str = "",
     *,
-    papers: str | None = None,
+    papers: Papers = "",
     profile: str = "recorded",
-    models: str | None = None,
-    label: str | None = None,
-    limit: int = SHOWN,
-    save: str | None = None,
+    models: str = "",
+    server: Server = NO_SERVER,
+    limit: Positive = SHOWN,
+    save: str = "",
 ) -> None:
     """Prints a row of results.json, the files behind it, and its raw answers.
 
     Args:
         result: the number of the row, from 1, or words that its paper, result, model, cell and
             prompt must hold; several rows that fit are listed.
-        papers, profile, models, label: which run.
+        papers: by name or number (all). profile: the run. models: of a live or imported run, the
+            models it asked. server: whose stored answers are read.
         limit: so many answers are shown. save: a CSV file for all of them.
 
     Raises:
         KatayoriError: no such row, no such run.
     """
-    run = run_folders.only_run(profiles.load(profile), notebooks.names(models), label or "")
+    run = run_folders.only_run(profiles.load(profile), notebooks.names(models), server.label)
     found = _fitting(
         result, run, [one for one in notebooks.choose(papers) if one != notebooks.LAST]
     )

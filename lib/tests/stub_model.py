@@ -29,8 +29,7 @@ from api_double import Double, completion
 
 from katayori.prompting.requests import Request
 from katayori_tools import cli
-from katayori_tools.choices import Asking
-from katayori_tools.options import filled as options_of
+from katayori_tools.choices import Asking, filled as options_of
 
 YES_YOUNG, YES_OLD = 0.9, 0.3
 YES_MEN, YES_WOMEN = 0.4, 0.7  # of `yes_by_gender`
@@ -216,7 +215,7 @@ def live(words: Sequence[str], says: Says = planted, trouble: str = "none") -> i
 
 def asking_of(words: Sequence[str]) -> Asking:
     """What `make live` asks with these words."""
-    return options_of(Asking, vars(cli._parser().parse_args(["live", *words])))
+    return options_of(Asking, vars(cli.parsed(["live", *words])))
 
 
 def rules_of(chosen: Asking) -> dict[str, Request]:

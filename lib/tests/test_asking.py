@@ -18,8 +18,7 @@ from katayori.prompting.requests import Response, build
 from katayori.prompting.store import store_path
 from katayori_tools import asking, live, notebooks, planning, record
 from katayori_tools.answer_store import Store
-from katayori_tools.choices import Asking, Sending
-from katayori_tools.options import filled
+from katayori_tools.choices import Asking, Sending, filled
 
 
 def chosen(**given) -> Asking:

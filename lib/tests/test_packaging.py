@@ -16,7 +16,7 @@ from katayori.errors import KatayoriError
 from katayori.prompting import models
 from katayori.prompting.prompts import load_prompts
 from katayori.provenance import CARD
-from katayori_tools import cli, environment
+from katayori_tools import cli, doctor, environment
 
 LIB = paths.root() / "lib"
 PYPROJECT = tomllib.loads((LIB / "pyproject.toml").read_text(encoding="utf-8"))
@@ -163,10 +163,10 @@ def test_a_named_checkout_goes_before_what_was_shipped(installed, tmp_path, monk
 
 def test_a_missing_package_is_one_line_and_a_fault_of_ours_is_not(monkeypatch, capsys):
     def fails(name: str) -> None:
-        def bench(args):
+        def bench():
             raise ModuleNotFoundError(name=name)
 
-        monkeypatch.setattr(cli, "_bench", bench)
+        monkeypatch.setattr(doctor, "bench", bench)
 
     fails("openai")
     assert cli.main(["bench"]) == 2

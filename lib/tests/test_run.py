@@ -14,8 +14,7 @@ from nbclient.exceptions import DeadKernelError
 from katayori import paths, profiles
 from katayori.errors import KatayoriError
 from katayori_tools import cli, compare, notebooks, reproduce
-from katayori_tools.choices import Asking, NotebookRun
-from katayori_tools.options import filled
+from katayori_tools.choices import Asking, NotebookRun, filled
 
 FIXTURES = Path(__file__).parent / "fixtures" / "notebooks"
 
@@ -207,7 +206,7 @@ def test_overview_ignores_what_is_meant_for_the_others(house):
     words = ["reproduce", "--limit", "8", "-p", "n=4"]
 
     def plan(papers: str) -> dict:
-        args = cli._parser().parse_args([*words[:1], "--papers", papers, *words[3:]])
+        args = cli.parsed([*words[:1], "--papers", papers, *words[3:]])
         run = filled(NotebookRun, vars(args))
         return {job.paper: job.parameters for job in reproduce.planned(run)}
 
@@ -217,7 +216,8 @@ def test_overview_ignores_what_is_meant_for_the_others(house):
     }
     with pytest.raises(KatayoriError, match=r"overview.* has no parameter 'n'"):
         plan("00")
-    assert cli._parser().parse_args(words).parameter == ["limit=8", "n=4"]
+    given = filled(NotebookRun, vars(cli.parsed(words)))
+    assert (given.limit, given.parameter) == (8, ["n=4"])
 
 
 def test_papers_mean_the_same_to_what_asks(house, monkeypatch):
@@ -244,7 +244,6 @@ def test_data_fetches_file_by_file_and_goes_on(capsys, monkeypatch):
             raise KatayoriError(f"{name}: not reached")
 
     monkeypatch.setattr(datasets, "fetch", fetch)
-    assert cli.main(["data", "--list"]) == 0 and not fetched
     assert cli.main(["data"]) == 0
     sets, err = {name for name, _ in fetched}, capsys.readouterr().err.splitlines()
     assert len([path for name, path in fetched if name == "jbnli"]) == 3

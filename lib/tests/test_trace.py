@@ -15,8 +15,7 @@ import stub_model
 from katayori import paths
 from katayori.report.run import Run, harmless
 from katayori_tools import cli, trace
-from katayori_tools.choices import Asking
-from katayori_tools.options import filled
+from katayori_tools.choices import Asking, filled
 
 # Read before conftest takes KATAYORI_OUTPUTS away: where `make reproduce` has just written.
 OUTPUTS = paths.outputs_dir()
@@ -83,7 +82,7 @@ def test_a_number_prints_the_row_the_files_and_the_answers(made, capsys):
 def test_levels_pick_answers_and_the_csv_holds_all_of_them(made, tmp_path, capsys):
     number = number_of(made, "accuracy by category", category="basic_behaviour")
     file = tmp_path / "all.csv"
-    said = traced(capsys, str(number), "-o", str(file))
+    said = traced(capsys, str(number), "--save", str(file))
     assert "the cell picks 24.\nThese are the 24 + 0 invalid of the row." in said
     with file.open(encoding="utf-8", newline="") as stream:
         rows = list(csv.DictReader(stream))
@@ -190,7 +189,7 @@ def test_imported_answers_are_read_from_their_file(tmp_path, monkeypatch, capsys
     stamp = {"inputs": {"parameters": {"answers_file": str(file)}}}
     (folder / "stamp.json").write_text(json.dumps(stamp), encoding="utf-8")
     capsys.readouterr()
-    said = traced(capsys, "1", "--profile", "imported", "-o", str(tmp_path / "all.csv"))
+    said = traced(capsys, "1", "--profile", "imported", "--save", str(tmp_path / "all.csv"))
     assert "answers: imported" in said and "These are the 6 + 2 invalid of the row." in said
     assert "answer: A 6" in said and "\x1b" not in said and "[31mred" in said
     with (tmp_path / "all.csv").open(encoding="utf-8", newline="") as stream:
@@ -233,7 +232,7 @@ def test_a_headline_of_each_paper_leads_to_the_raw_answers(
 ):
     default_run(monkeypatch)
     file = tmp_path / "all.csv"
-    said = traced(capsys, words, "--papers", paper, "-o", str(file))
+    said = traced(capsys, words, "--papers", paper, "--save", str(file))
     with file.open(encoding="utf-8", newline="") as stream:
         listed = list(csv.DictReader(stream))
     raw: dict[tuple[str, str], str] = {}
@@ -254,7 +253,7 @@ def test_the_answers_of_01_are_those_of_the_texts(monkeypatch, tmp_path, capsys)
     """8,607 of 9,450 texts are the answer and nothing else, counted here by plain words."""
     default_run(monkeypatch)
     file = tmp_path / "all.csv"
-    said = traced(capsys, f"valid answers {SMALL}", "--papers", "01", "-o", str(file))
+    said = traced(capsys, f"valid answers {SMALL}", "--papers", "01", "--save", str(file))
     with file.open(encoding="utf-8", newline="") as stream:
         parsed = {row["item_id"]: row["answer"] for row in csv.DictReader(stream)}
     texts = shard(f"discrim_eval/{SMALL}/de_answer_line@seed2.jsonl.gz")
@@ -287,7 +286,7 @@ def test_live_answers_are_read_from_the_store(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("KATAYORI_OUTPUTS", str(tmp_path / "outputs"))
     monkeypatch.setenv("KATAYORI_CACHE", str(tmp_path / "cache"))
     words = ["--papers", "04", "--models", "mine@custom", "--limit", "1"]
-    asking = filled(Asking, vars(cli._parser().parse_args(["live", *words])))
+    asking = filled(Asking, vars(cli.parsed(["live", *words])))
     with stub_model.Stub(stub_model.rules_of(asking)) as stub:
         server = ["--base-url", stub.url]
         assert cli.main(["live", *words, *server]) == 0

@@ -3,7 +3,6 @@
 The rooms are found by looking at the folders; a paper may have none. What stands in a room is found
 by the name of its module:
 
-- `commands`: `add_commands(commands)` adds what only this paper has to the command line;
 - `simulate`: the long simulations of its scores, by name: `CURVES` (of power), `TABLES` (of
   its own), each where it has any;
 - `asked`: `planned(dataset, size)`, the items of the recording plan where they are not all that a
@@ -47,10 +46,8 @@ class Measured:
 def modules(name: str) -> dict[str, ModuleType]:
     """The modules of this name by paper, of all rooms that have one, in the order of their names.
 
-    No file of data is read for it, since every command line looks for its commands here.
-
     Example:
-        >>> all(hasattr(module, "add_commands") for module in modules("commands").values())
+        >>> all(hasattr(module, "BENCHMARKS") for module in modules("harness").values())
         True
     """
     rooms = sorted(file.parent.name for file in Path(__file__).parent.glob(f"*/{name}.py"))

@@ -31,7 +31,7 @@ from katayori.prompting.store import store_path
 from katayori_tools import datasets, servers
 from katayori_tools.answer_store import Store
 from katayori_tools.asking import models_of
-from katayori_tools.choices import NO_SERVER, OwnServer
+from katayori_tools.choices import NO_SERVER, OwnServer, Positive
 from katayori_tools.collect import collect_sync
 from katayori_tools.papers.jubaku_v2.drafts import (
     HEADS,
@@ -99,25 +99,28 @@ class Making:
 
     Attributes:
         models: the generator and, if another, the screening model; empty is the light engine's.
-        seeds: a seed file, or `jubaku_v1`; empty are our seeds. limit: so many seeds. drafts: of
-        each seed. screening: `both` or `either`, the orders in which the screener must be biased.
+        seeds: a seed file, or jubaku_v1; empty are our seeds. limit: so many seeds. drafts: of each
+        seed. screening: the orders in which the screener must be biased for a draft to be kept.
         engine: the local engine of a local model. server: a server of the user's own.
     """
 
     models: str = ""
     seeds: str = ""
-    limit: int | None = None
-    drafts: int = 3
-    screening: str = "both"
+    limit: Positive | None = None
+    drafts: Positive = 3
+    screening: Literal["both", "either"] = "both"
     engine: str = ""
     server: OwnServer = NO_SERVER
 
 
-def construct(folder: str, making: Making, *, raters: int = 6, prompts: str = "") -> int:
+def construct(folder: str, *, making: Making, raters: Positive = 6, prompts: str = "") -> int:
     """Takes every step that is not done and whose input is there; says what the next one waits
     for.
 
-    `raters` rate every case; `prompts` is a folder of prompt files that replaces our wording.
+    Args:
+        folder: where the steps write, and people edit, their files. making: how drafts are made.
+        raters: people who rate every case. prompts: a folder of prompt files that replaces our
+            wording.
     """
     place = Path(folder)
     place.mkdir(parents=True, exist_ok=True)
