@@ -231,7 +231,7 @@ def read_state(folder: Path) -> State:
     try:
         state = orjson.loads((folder / STATE).read_bytes())
         exported(state)
-        return state
+        return state | {"export": str(state["export"]), "shards": dict(state["shards"])}
     except (OSError, ValueError, TypeError, LookupError):
         problem = f"{folder} holds no {STATE} that can be read"
         raise KatayoriError(f"{problem}; begin with `batch export`") from None

@@ -301,6 +301,9 @@ def test_a_batch_that_is_refused_says_why(here, capsys):
 @pytest.mark.parametrize("step", ["submit", "fetch", "import"])
 def test_a_folder_that_is_not_at_that_step(here, step, capsys):
     assert run(step, here) == 2 and "begin with `batch export`" in capsys.readouterr().err
+    for hostile in ("{", "[1]", '{"asked": {"nobody": 1}}', '{"asked": {}, "servers": {}}'):
+        (here / "batch.json").write_text(hostile)
+        assert run(step, here) == 2 and "begin with `batch export`" in capsys.readouterr().err
     folder = export(here)
     assert run(step, folder, models=MODEL) == 2 and "leave out MODELS=" in capsys.readouterr().err
     if step == "fetch":
