@@ -7,7 +7,7 @@ beside it, which is used from then on; the old one stays as it is.
 import time
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from operator import attrgetter
 from pathlib import Path
 from typing import IO
@@ -60,14 +60,6 @@ _place = attrgetter("paper", "endpoint", "identity", "server")
 _UPDATES = ", ".join(f"{column}=excluded.{column}" for column in COLUMNS if column != "key")
 _PUT = f"""INSERT INTO answers VALUES ({",".join("?" * len(COLUMNS))})
     ON CONFLICT(key) DO UPDATE SET {_UPDATES} WHERE answers.outcome='error'"""
-
-
-@dataclass(frozen=True, slots=True)
-class Elsewhere:
-    """Answers of the same model and paper that lie under another server."""
-
-    server: Server
-    answers: int
 
 
 class Store(StoredAnswers):
@@ -148,8 +140,8 @@ class Store(StoredAnswers):
                 self._places.add(place)
             self.db.execute(_PUT, values)
 
-    def elsewhere(self, paper: str, model: Model, endpoint: Endpoint) -> list[Elsewhere]:
-        """Which answers of this model name to a paper lie under other servers."""
+    def elsewhere(self, paper: str, model: Model, endpoint: Endpoint) -> list[tuple[Server, int]]:
+        """The other servers under which answers of this model name to a paper lie, and how many."""
         servers = self.servers(endpoint.name, model.identity, paper)
         others = {server.identity: server for server in servers}
         others.pop(endpoint.server.identity, None)
@@ -163,7 +155,7 @@ class Store(StoredAnswers):
             for label, address, n in self.db.execute(query, (paper, endpoint.name, model.identity)):
                 name = Server(label, address).identity
                 counts[name] = counts.get(name, 0) + n
-        return [Elsewhere(others[name], n) for name, n in counts.items() if n and name in others]
+        return [(others[name], n) for name, n in counts.items() if n and name in others]
 
     def addresses(self, requests: Iterable[Request]) -> set[str]:
         """The addresses that the stored answers to these requests came from."""

@@ -24,8 +24,7 @@ from katayori.prompting.requests import Request, Response
 from katayori.prompting.store import batches
 from katayori_tools.answer_store import Store
 from katayori_tools.likelihood import check_can_score
-from katayori_tools.send import Sender, ServerError, failed
-from katayori_tools.wire import retry_after
+from katayori_tools.send import Sender, ServerError, failed, retry_after
 
 MAX_WAIT = 60.0  # seconds between two tries, unless the server asks for more
 MAX_RETRY_AFTER = 600.0
@@ -213,21 +212,12 @@ async def ask_one(
         return response
 
 
-class Stop:
-    """A wish, from another thread, that a run ends: those under way are awaited, none begins."""
-
-    def __init__(self) -> None:
-        self.asked = asyncio.Event()
-        self.under_way = 0
-
-    def ask(self) -> None:
-        """To be called in the loop of the run."""
-        self.asked.set()
-
-
 @dataclass
 class Options:
-    """How a run asks; see `collect`."""
+    """How a run asks; see `collect`.
+
+    `stop`, set in the loop of the run, ends it: requests under way are awaited, none begins.
+    """
 
     base_url: str = ""
     concurrency: int | None = None
@@ -235,7 +225,7 @@ class Options:
     retries: int = 6
     timeout: float = 600
     progress: bool = True
-    stop: Stop = field(default_factory=Stop)
+    stop: asyncio.Event = field(default_factory=asyncio.Event)
 
 
 class _Run:
@@ -313,7 +303,7 @@ class _Run:
             try:
                 await asyncio.gather(*workers)
             except asyncio.CancelledError:  # ours, of a worker that had nothing under way
-                if not self.options.stop.asked.is_set() or _is_cancelled():
+                if not self.options.stop.is_set() or _is_cancelled():
                     raise
                 await asyncio.gather(*workers, return_exceptions=True)
             finally:
@@ -329,7 +319,7 @@ class _Run:
     async def _work(self, sender: "PacedSender") -> None:
         """One after the other: ask, store, count."""
         budget, stop = self.options.budget, self.options.stop
-        while not self.summary.stopped and not stop.asked.is_set():
+        while not self.summary.stopped and not stop.is_set():
             if budget is not None and (self.summary.cost or 0) >= budget:
                 self.summary.stopped = f"spending limit of ${budget:g} reached"
                 return
@@ -345,7 +335,7 @@ class _Run:
 
     async def _pause(self, seconds: float) -> None:
         """The wait before a request is asked again; a run that is to stop does not wait."""
-        if self.options.stop.asked.is_set():
+        if self.options.stop.is_set():
             raise asyncio.CancelledError
         await asyncio.sleep(seconds)
 
@@ -381,7 +371,7 @@ class _Run:
 
     async def _stop_when_asked(self, sender: "PacedSender", workers: list[asyncio.Task]) -> None:
         """After an interrupt: what only waits ends, what is under way has ten seconds to arrive."""
-        await self.options.stop.asked.wait()
+        await self.options.stop.wait()
         under_way = {worker for worker in workers if worker in sender.on_the_wire}
         for worker in set(workers) - under_way:
             worker.cancel()
@@ -476,11 +466,11 @@ def collect_sync(*args: Any, **options: Any) -> Summary:
     from anyio.from_thread import start_blocking_portal
 
     with terminable(), start_blocking_portal() as portal:
-        stop = portal.call(Stop)
+        stop = portal.call(asyncio.Event)
         running = portal.start_task_soon(partial(collect, *args, stop=stop, **options))
         try:
             return result_of(running)
         except KeyboardInterrupt:
-            portal.call(stop.ask)
+            portal.call(stop.set)
             result_of(running)
             raise

@@ -16,7 +16,7 @@ from katayori.errors import KatayoriError
 from katayori.papers import answers, get_paper
 from katayori.prompting import prompts
 from katayori.prompting.exchange import COLUMNS
-from katayori.prompting.models import Endpoint, Model, get_model
+from katayori.prompting.models import Model, get_model
 from katayori.prompting.requests import Request, Response
 from katayori.prompting.store import store_path
 from katayori.provenance import without_folder
@@ -50,7 +50,12 @@ from katayori_tools.notebooks import LAST, names
 if TYPE_CHECKING:
     import pandas as pd
 
-CONTINUING = "vllm, llamacpp and completions"
+#: What an endpoint may lack, by the kind of prompt that needs it.
+CANNOT = {
+    "chat": "is not known to continue a given start of the answer, as vllm, llamacpp and"
+    " completions are",
+    "likelihood": "cannot score given continuations, a vLLM server (NAME@vllm) can",
+}
 
 
 def live(chosen: Asking, sending: Sending = USUAL_SENDING, running: Running = USUAL_RUNNING) -> int:
@@ -88,45 +93,50 @@ def live(chosen: Asking, sending: Sending = USUAL_SENDING, running: Running = US
 
 def _ask(chosen: Asking, step: Step, sending: Sending) -> None:
     """Ask the requests of one step, and say what went wrong."""
-    _, name, model, endpoint, requests = step
     with Store(store_path()) as store:
-        pending = store.pending(requests)
-        with servers.served(model, endpoint, chosen.server.base_url, pending) as url:
-            summary = collect_sync(
-                requests,
-                model,
-                endpoint,
-                store,
-                base_url=url,
-                concurrency=sending.concurrency,
-                budget=sending.budget,
-            )
-        for cause, n in causes(store, requests, model).items():
+        summary = _collect(step.requests, step, chosen, sending, store)
+        for cause, n in causes(store, step.requests, step.model).items():
             print(f"  {n} x {cause}")
-        _say(summary, name)
-        _say_logprobs(store, requests)
+        _say(summary, step.name)
+        _say_logprobs(store, step.requests)
+
+
+def _collect(
+    requests: list[Request], step: Step, chosen: Asking, sending: Sending, store: Store
+) -> Summary:
+    """Ask what the store lacks of some requests of a step, where its model is served."""
+    pending, base_url = store.pending(requests), chosen.server.base_url
+    with servers.served(step.model, step.endpoint, base_url, pending) as url:
+        return collect_sync(
+            requests,
+            step.model,
+            step.endpoint,
+            store,
+            base_url=url,
+            concurrency=sending.concurrency,
+            budget=sending.budget,
+        )
 
 
 def _say_before(chosen: Asking, step: Step) -> None:
-    """What a run leaves out: answers under other servers, prompts that need a forced start."""
+    """What a run leaves out: answers under other servers, prompts that its endpoint cannot
+    answer.
+    """
     paper, name, model, endpoint, _ = step
     servers.say_elsewhere(paper, name, model, endpoint)
     wording = prompts.load_prompts(paper, chosen.prompts)
     own = inputs.own_items(chosen.own, [paper])
     dataset = prompts_of(paper, profiles.load(chosen.profile)["items"], own)
-    planned = [prompt for step in steps(paper, dataset) for prompt in step]
-    able = [p for p in planned if not answers.why_unable(name, "live", wording[p])]
-    left_out = {
-        kind: [p for p in planned if p not in able and wording[p].kind == kind]
-        for kind in ("chat", "likelihood")
-    }
-    if left_out["chat"]:
-        cause = f"{endpoint.name} is not known to continue a given start of the answer"
-        listed = ", ".join(left_out["chat"])
-        print(f"{paper} {name}: not asked: {listed}; {cause}, as {CONTINUING} are")
-    if left_out["likelihood"]:
-        cause = f"{endpoint.name} cannot score given continuations, a vLLM server (NAME@vllm) can"
-        print(f"{paper} {name}: not asked: {', '.join(left_out['likelihood'])}; {cause}")
+    unable = [
+        wording[prompt_id]
+        for prompt_ids in steps(paper, dataset)
+        for prompt_id in prompt_ids
+        if answers.why_unable(name, "live", wording[prompt_id])
+    ]
+    for kind, cause in CANNOT.items():
+        listed = ", ".join(prompt.id for prompt in unable if prompt.kind == kind)
+        if listed:
+            print(f"{paper} {name}: not asked: {listed}; {endpoint.name} {cause}")
 
 
 def causes(store: Store, requests: Iterable[Request], model: Model) -> dict[str, int]:
@@ -203,16 +213,12 @@ def template(file: str, *, chosen: Asking) -> int:
     return 0
 
 
-def export_requests(requests: Sequence[Request], path: str | Path) -> Path:
+def export_requests(requests: Sequence[Request], path: Path) -> Path:
     """Write the requests as a template to fill in: `.jsonl` with messages and settings, or `.csv`
     with the user text.
 
     The columns `text` and, where known, `finish_reason` are for the answers.
     """
-    path = Path(path)
-    if path.suffix not in (".jsonl", ".csv"):
-        raise KatayoriError(f"export to {path.name}: the file name must end in .jsonl or .csv")
-    path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.DictWriter(file, [*COLUMNS, "prompt"])
         if path.suffix == ".csv":
@@ -240,36 +246,19 @@ def repeat(chosen: Asking, sending: Sending = USUAL_SENDING, *, repetitions: Pos
     Args:
         chosen: what is asked of whom. sending: how. repetitions: how often to ask again.
     """
-    base_url = chosen.server.base_url
-    for paper, name, model, endpoint, requests in wanted(chosen, reach=True):
+    for step in wanted(chosen, reach=True):
         # One repetition after the other, so that time lies between two answers.
-        again = [replace(q, repetition=n) for n in range(1, repetitions + 1) for q in requests]
-        everything = [*requests, *again]
-        _check_server(everything, endpoint, base_url)
+        times = range(1, repetitions + 1)
+        again = [replace(request, repetition=n) for n in times for request in step.requests]
+        everything = [*step.requests, *again]
         with Store(store_path()) as store:
-            with servers.served(model, endpoint, base_url, store.pending(everything)) as url:
-                stopped = collect_sync(
-                    everything,
-                    model,
-                    endpoint,
-                    store,
-                    base_url=url,
-                    concurrency=sending.concurrency,
-                    budget=sending.budget,
-                ).stopped
+            addresses = store.addresses(everything)
+            servers.check_same_server(step.endpoint, chosen.server.base_url, addresses)
+            stopped = _collect(everything, step, chosen, sending, store).stopped
             if stopped:
                 raise KatayoriError(f"{stopped}; what was answered is kept, run again to continue")
-            print(f"{paper} {name}, {repetitions + 1} answers to each request")
+            print(f"{step.paper} {step.name}, {repetitions + 1} answers to each request")
             print(flip_rates(store.get(everything)).to_string(index=False, na_rep="undefined"))
-
-
-def _check_server(requests: list[Request], endpoint: Endpoint, base_url: str) -> None:
-    """Raises KatayoriError where stored first answers are another server's than will be asked."""
-    if not endpoint.own:
-        return
-    with Store(store_path()) as store:
-        addresses = store.addresses(requests)
-    servers.check_same_server(endpoint, base_url, addresses)
 
 
 def flip_rates(answered: Iterable[tuple[Request, Response | None]]) -> "pd.DataFrame":

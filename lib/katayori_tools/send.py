@@ -2,16 +2,19 @@
 
 The openai client resolves base URL, authentication and headers and names the exceptions; the
 request itself goes through aiohttp with orjson, about ten times cheaper an answer than the client's
-own call. What needs no connection (address, headers, waits, errors) lies in `wire`.
+own call. Address, headers and query come from the client's public properties; nothing of the
+package that is private is used, so that its next release changes nothing here.
 """
 
+import email.utils
+import math
 import os
 import re
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Self
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
 
 from katayori.errors import KatayoriError
 from katayori.finish_reasons import LONGEST, ended
@@ -19,17 +22,24 @@ from katayori.prompting.letters import letter_of, parse_verdict
 from katayori.prompting.models import Endpoint, Model
 from katayori.prompting.requests import Request, Response
 from katayori.report.tables import visible
-from katayori_tools import likelihood, wire
-
-
-def _count(value: Any) -> int | None:
-    return value if isinstance(value, int) and 0 <= value < 2**53 else None
-
+from katayori_tools import likelihood
 
 #: A reply keeps so much text; a server that never ends would fill the disk.
 MAX_TEXT = 2**20  # bytes
 #: In a cause: a filter stopped the request, which is the provider's own decision.
 FILTERED = ("content_filter", "content management policy")
+#: What is asked, by the kind of an endpoint; all others are asked for chats.
+PATHS = {"completions": "completions"}
+#: The openai package's exception for a status; others below 500 are plain `APIStatusError`.
+ERRORS = {
+    400: "BadRequestError",
+    401: "AuthenticationError",
+    403: "PermissionDeniedError",
+    404: "NotFoundError",
+    409: "ConflictError",
+    422: "UnprocessableEntityError",
+    429: "RateLimitError",
+}
 _SPECIAL = re.compile(r"<[^<>]{0,40}>")  # end-of-text tokens, which some servers list
 _HOMES = re.compile(r"(/home|/Users|[A-Za-z]:\\Users)[/\\][^/\\\s\"']+")
 
@@ -93,6 +103,10 @@ def _read(body: Any, request: Request) -> Response:
     response.model_answered = str(body.get("model") or "")
     response.fingerprint = str(body.get("system_fingerprint") or "")
     return response
+
+
+def _count(value: Any) -> int | None:
+    return value if isinstance(value, int) and 0 <= value < 2**53 else None
 
 
 def _finish_reason(choice: dict[str, Any]) -> str:
@@ -198,6 +212,100 @@ def refuse_failure(part: Any) -> None:
     raise ServerError(cause, 400 if failed(cause).outcome == "filtered" else status)
 
 
+def address(client: Any, kind: str, model: str) -> str:
+    """The URL that requests to a model are posted to.
+
+    `client` is an openai client, `kind` the endpoint's kind and `model` the vendor's name of the
+    model; with `azure` that is the name of the deployment, which stands in the path:
+    `{base}/deployments/{model}/chat/completions?api-version=...`, see "Azure OpenAI in Foundry
+    Models REST API reference", Chat completions. An endpoint that names its deployment keeps it.
+
+    >>> from types import SimpleNamespace as Client
+    >>> address(Client(base_url="http://127.0.0.1/v1/", default_query={}), "completions", "m")
+    'http://127.0.0.1/v1/completions'
+    """
+    base = urlsplit(str(client.base_url))
+    path = base.path.rstrip("/")
+    if kind == "azure" and "/deployments/" not in f"{path}/":
+        path += f"/deployments/{quote(model, safe='')}"
+    path += "/" + PATHS.get(kind, "chat/completions")
+    query = dict(parse_qsl(base.query, keep_blank_values=True)) | client.default_query
+    return urlunsplit((base.scheme, base.netloc, path, urlencode(query), ""))
+
+
+def headers_of(client: Any) -> dict[str, str]:
+    """The headers of every request, names in lower case; the key is among them.
+
+    What the client marks as left out is no text, and is left out.
+
+    >>> from types import SimpleNamespace as Client
+    >>> made = Client(auth_headers={"Authorization": "Bearer k"}, default_headers={"X": object()})
+    >>> headers_of(made)
+    {'authorization': 'Bearer k'}
+    """
+    given = {**client.auth_headers, **client.default_headers}
+    return {name.lower(): value for name, value in given.items() if isinstance(value, str)}
+
+
+def retry_after(headers: Mapping[str, str] | None, now: float | None = None) -> float:
+    """Seconds that a server asks to be left alone; 0 where it says nothing that can be read.
+
+    `headers` finds names in lower case. `retry-after-ms` (milliseconds, some vendors) comes before
+    `retry-after` (seconds, or a date; RFC 9110, section 10.2.3). `now` is a time in seconds since
+    1970, by default the present one.
+
+    >>> retry_after({"retry-after": "1.5"})
+    1.5
+    >>> retry_after({"retry-after": "Thu, 01 Jan 1970 00:01:00 GMT"}, now=0)
+    60.0
+    """
+    given = headers or {}
+    for name, unit in (("retry-after-ms", 1000), ("retry-after", 1)):
+        try:
+            seconds = float(given.get(name, "")) / unit
+        except ValueError:
+            continue
+        return max(0.0, seconds) if math.isfinite(seconds) else 0.0
+    at = _seconds_of(given.get("retry-after", ""))
+    return max(0.0, at - (time.time() if now is None else now))
+
+
+def _seconds_of(date: str) -> float:
+    """A date of HTTP in seconds since 1970; 0 where it is none."""
+    parsed = email.utils.parsedate_tz(date)
+    if parsed is None:
+        return 0.0
+    try:
+        # One of its three forms names no zone; all mean GMT, never this machine's.
+        return float(email.utils.mktime_tz((*parsed[:9], parsed[9] or 0)))
+    except (ValueError, OverflowError, OSError):
+        return 0.0
+
+
+def status_error(
+    status: int, message: str, *, url: str, headers: Mapping[str, str], body: Any
+) -> Exception:
+    """The openai package's exception for a status that is no answer, with the reply's headers.
+
+    The request in it holds the address only: no key can be printed with the exception.
+    """
+    import httpx2
+    import openai
+
+    usual = "InternalServerError" if status >= 500 else "APIStatusError"
+    kind: type[openai.APIStatusError] = getattr(openai, ERRORS.get(status, usual))
+    reply = httpx2.Response(status, headers=dict(headers), request=posted(url))
+    told = body.get("error", body) if isinstance(body, dict) else body
+    return kind(message, response=reply, body=told)
+
+
+def posted(url: str) -> Any:
+    """The request that the openai package's exceptions carry, without headers and body."""
+    import httpx2
+
+    return httpx2.Request("POST", url)
+
+
 def key_of(endpoint: Endpoint) -> str:
     """The API key from the environment.
 
@@ -247,8 +355,8 @@ class Sender:
             self.client: Any = openai.AsyncAzureOpenAI(azure_endpoint=self.base_url, **options)
         else:
             self.client = openai.AsyncOpenAI(base_url=self.base_url, **options)
-        self.url = wire.address(self.client, self.endpoint.kind, self.model.vendor_id)
-        options = {"headers": wire.headers(self.client)}
+        self.url = address(self.client, self.endpoint.kind, self.model.vendor_id)
+        options = {"headers": headers_of(self.client)}
         options["timeout"] = aiohttp.ClientTimeout(
             total=self.timeout, sock_connect=min(30, self.timeout)
         )
@@ -303,14 +411,14 @@ class Sender:
                 raw = self.mask(await reply.read())
                 status, headers = reply.status, reply.headers
         except TimeoutError:
-            raise openai.APITimeoutError(request=wire.posted(self.url)) from None
+            raise openai.APITimeoutError(request=posted(self.url)) from None
         except aiohttp.ClientError as e:
             if isinstance(e, aiohttp.ClientConnectorError) and not self._reached:
                 raise KatayoriError(
                     f"{self.endpoint.name} cannot be reached: {e}; is the server running?"
                 ) from None
             raise openai.APIConnectionError(
-                message=f"{type(e).__name__}: {e}", request=wire.posted(self.url)
+                message=f"{type(e).__name__}: {e}", request=posted(self.url)
             ) from None
         try:
             parsed = orjson.loads(raw)
@@ -319,7 +427,7 @@ class Sender:
         if status >= 300:
             said = parsed.get("error") if isinstance(parsed, dict) else None
             message = f"{status}: {cause_of(said or raw[:300].decode('utf-8', 'replace'))}"
-            raise wire.status_error(status, message, url=self.url, headers=headers, body=parsed)
+            raise status_error(status, message, url=self.url, headers=headers, body=parsed)
         if parsed is None:
             raise ValueError("the answer is not JSON")
         refuse_failure(parsed)

@@ -23,7 +23,7 @@ from katayori.prompting.models import (
     registry,
 )
 from katayori.prompting.store import store_path
-from katayori_tools.answer_store import Elsewhere, Store
+from katayori_tools.answer_store import Store
 from katayori_tools.choices import OwnServer
 
 TIMEOUT = 5.0  # seconds that a server has to take a connection
@@ -127,15 +127,12 @@ def say_elsewhere(paper: str, name: str, model: Model, endpoint: Endpoint) -> No
         others = store.elsewhere(paper, model, endpoint)
     if not others:
         return
-    total = sum(other.answers for other in others)
-    listed = ", ".join(f"{other.answers} under {other.server.shown}" for other in others)
-    remedy = f"LABEL={_label(others[0])} reads these, without it they are asked anew here"
+    total = sum(n for _, n in others)
+    listed = ", ".join(f"{n} under {server.shown}" for server, n in others)
+    first = others[0][0]
+    label = first.label or first.shown.rpartition(" ")[2]  # the hash stands for its address
+    remedy = f"LABEL={label} reads these, without it they are asked anew here"
     print(f"{paper} {name}: {total} answers lie under other servers ({listed}); {remedy}")
-
-
-def _label(other: Elsewhere) -> str:
-    """What LABEL= takes for a server: its label, or the hash that stands for its address."""
-    return other.server.label or other.server.shown.rpartition(" ")[2]
 
 
 @contextmanager

@@ -134,10 +134,10 @@ def test_after_ten_seconds_it_ends_without_them(tmp_path, monkeypatch, capfd):
 
         def interrupt():
             wait_for(lambda: double.asked == 4)
-            stop["loop"].call_soon_threadsafe(stop["run"].ask)
+            stop["loop"].call_soon_threadsafe(stop["run"].set)
 
         async def main():
-            stop["loop"], stop["run"] = asyncio.get_running_loop(), collecting.Stop()
+            stop["loop"], stop["run"] = asyncio.get_running_loop(), asyncio.Event()
             timer = threading.Thread(target=interrupt)
             timer.start()
             options = {"concurrency": 4, "progress": False, "stop": stop["run"]}
@@ -161,7 +161,7 @@ def test_what_only_waits_to_be_asked_again_is_not_awaited(tmp_path, monkeypatch)
     ):
 
         async def main():
-            stop = collecting.Stop()
+            stop = asyncio.Event()
             options = {"concurrency": 2, "progress": False, "stop": stop}
             endpoint = endpoint_for(double.url)
             run = asyncio.create_task(
@@ -169,7 +169,7 @@ def test_what_only_waits_to_be_asked_again_is_not_awaited(tmp_path, monkeypatch)
             )
             while double.asked < 2 or double.now:
                 await asyncio.sleep(0.01)
-            stop.ask()
+            stop.set()
             return await run
 
         assert asyncio.run(main()).asked == 0 and counts(store) == {}

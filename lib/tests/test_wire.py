@@ -12,7 +12,7 @@ from aiohttp import web
 from api_double import KEY_ENV, PLAIN, Double, completion, endpoint_for, requests_for
 
 from katayori.prompting.models import Model
-from katayori_tools import wire
+from katayori_tools import send
 from katayori_tools.send import Sender
 
 KEY = "a-test-key-of-some-length"
@@ -89,18 +89,18 @@ def test_address_and_headers_are_those_of_the_package(kind, model, monkeypatch):
 def test_azure_has_the_deployment_in_the_path_as_documented():
     base = "https://resource.example.com/openai/"
     dated = {"api-version": "2024-10-21"}
-    url = wire.address(client(base, **dated), "azure", "my-deployment")
+    url = send.address(client(base, **dated), "azure", "my-deployment")
     assert url == (
         "https://resource.example.com/openai/deployments/my-deployment/chat/completions"
         "?api-version=2024-10-21"
     )
-    named = wire.address(client(base + "deployments/other/", **dated), "azure", "m")
+    named = send.address(client(base + "deployments/other/", **dated), "azure", "m")
     assert named.startswith("https://resource.example.com/openai/deployments/other/chat/")
-    assert "/deployments/" not in wire.address(client(base), "openai_compatible", "m")
+    assert "/deployments/" not in send.address(client(base), "openai_compatible", "m")
 
 
 def test_an_address_with_a_query_keeps_it():
-    url = wire.address(client("http://127.0.0.1:1/v1?tier=2&x=", y="あ"), "completions", "m")
+    url = send.address(client("http://127.0.0.1:1/v1?tier=2&x=", y="あ"), "completions", "m")
     assert url == "http://127.0.0.1:1/v1/completions?tier=2&x=&y=%E3%81%82"
 
 
@@ -108,7 +108,7 @@ def test_what_a_client_leaves_out_is_left_out():
     made = openai.AsyncOpenAI(
         api_key=KEY, base_url="http://127.0.0.1:1", default_headers={"AUTHORIZATION": "mine"}
     )
-    headers = wire.headers(made)
+    headers = send.headers_of(made)
     assert all(isinstance(value, str) for value in headers.values())
     assert headers["authorization"] == "mine" and headers["content-type"] == "application/json"
     if "OPENAI_PROJECT_ID" not in os.environ:
@@ -145,7 +145,7 @@ NOW = 784111777.0  # Sun, 06 Nov 1994 08:49:37 GMT, the example of RFC 9110, sec
 def test_every_form_of_retry_after(headers, seconds, monkeypatch):
     """Seconds, milliseconds and the three forms of a date; a zone of this machine changes none."""
     monkeypatch.setenv("TZ", "Asia/Tokyo")
-    assert wire.retry_after(headers, now=NOW) == pytest.approx(seconds)
+    assert send.retry_after(headers, now=NOW) == pytest.approx(seconds)
 
 
 @pytest.mark.parametrize(
@@ -165,7 +165,7 @@ def test_every_form_of_retry_after(headers, seconds, monkeypatch):
     ],
 )
 def test_a_status_has_the_package_s_public_exception(status, kind):
-    error = wire.status_error(
+    error = send.status_error(
         status,
         f"{status}: told",
         url="http://127.0.0.1:1/v1/chat/completions",
@@ -173,7 +173,7 @@ def test_a_status_has_the_package_s_public_exception(status, kind):
         body={"error": {"message": "told", "code": "c"}},
     )
     assert type(error) is kind and error.status_code == status and str(error) == f"{status}: told"
-    assert wire.retry_after(error.response.headers) == 7
+    assert send.retry_after(error.response.headers) == 7
     assert error.code == "c" and error.body == {"message": "told", "code": "c"}
 
 
@@ -198,7 +198,7 @@ def test_no_exception_holds_the_key(monkeypatch):
 def test_nothing_private_of_the_package_is_used():
     """No module with an underscore, no method with one of a client."""
     private = re.compile(r"\bopenai(\.\w+)*\._|\bclient\._\w")
-    for file in Path(wire.__file__).parents[1].rglob("*.py"):
+    for file in Path(send.__file__).parents[1].rglob("*.py"):
         if "tests" not in file.parts:
             assert not private.search(file.read_text(encoding="utf-8")), file
 
@@ -207,7 +207,7 @@ def test_the_faults_of_the_double_are_read_as_they_were():
     """The forms that a server of the tests sends, by the same function as everything else."""
     given = {name: PLAIN[name][2] for name in PLAIN if name.startswith("rate_limit")}
     read = {
-        name: wire.retry_after({k.lower(): v for k, v in headers.items()}, now=NOW)
+        name: send.retry_after({k.lower(): v for k, v in headers.items()}, now=NOW)
         for name, headers in given.items()
     }
     assert read["rate_limit"] == 7 and read["rate_limit_ms"] == 1.5
