@@ -56,11 +56,18 @@ def readable(markup: str, label: str = "") -> str:
     '<h2>Summary <span lang="ja">要約</span></h2><p lang="ja">p 値は小さい。</p>'
     """
     page = tree(markup)
+    make_readable(page, label)
+    return str(page)
+
+
+def make_readable(page: BeautifulSoup, label: str = "") -> None:
+    """As `readable`, of what is read already."""
     _put_into_regions(page, label)
     _let_grow(page)
-    _name_long_cells(page)
+    for cell in page.find_all("td"):
+        if not cell.attrs and len(words(cell)) >= LONG:
+            cell["class"] = "long"
     _mark_japanese(page)
-    return str(page)
 
 
 def _put_into_regions(page: BeautifulSoup, label: str) -> None:
@@ -87,13 +94,6 @@ def _let_grow(page: BeautifulSoup) -> None:
             box.wrap(page.new_tag("details", attrs={"class": "figure"}))
 
 
-def _name_long_cells(page: BeautifulSoup) -> None:
-    """Gives cells of at least so many characters, which need room, the class `long`."""
-    for cell in page.find_all("td"):
-        if not cell.attrs and len(words(cell)) >= LONG:
-            cell["class"] = "long"
-
-
 def _mark_japanese(page: BeautifulSoup) -> None:
     """Gives Japanese blocks the attribute `lang`, and spans with it to Japanese elsewhere."""
     for block in page.find_all(BLOCKS):
@@ -105,8 +105,10 @@ def _mark_japanese(page: BeautifulSoup) -> None:
         near = text.find_parent(lambda one: one.name in PLAIN or one.has_attr("lang")) or page
         if type(text) is NavigableString and near.name not in PLAIN and near.get("lang") != "ja":
             parts = enumerate(RUN.split(text))
-            text.replace_with(*(_span(page, one) if n % 2 else one for n, one in parts))
-
-
-def _span(page: BeautifulSoup, text: str) -> Tag:
-    return page.new_tag("span", attrs={"lang": "ja"}, string=text)
+            spans = {"lang": "ja"}
+            text.replace_with(
+                *(
+                    page.new_tag("span", attrs=spans, string=one) if n % 2 else one
+                    for n, one in parts
+                )
+            )

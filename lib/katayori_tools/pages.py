@@ -11,13 +11,13 @@ from collections.abc import Callable, Set
 from functools import cache
 from html import escape as quote
 from io import BytesIO
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from katayori.report.tables import visible
+from katayori.report.tables import NOTHING, visible
 from katayori_tools import first_page, trace
-from katayori_tools.markup import readable, tree, words
-from katayori_tools.report_filter import shown, with_given_parameters, without_the_lesson
+from katayori_tools.markup import make_readable, tree, words
 
 POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; font-src data:"
 POLICY += "; base-uri 'none'; form-action 'none'"
@@ -40,6 +40,13 @@ ASIDE = {"Run", "playground", "explorer", "check", "save"}
 #: And cells that call these alone, and compute nothing beside.
 SHOWING = {"display", "show", "show_text", "figure", "glossary", "print"}
 COMPUTING = (ast.BinOp, ast.Compare, ast.comprehension, ast.For)
+#: Cells that speak of recorded models; a learner's paragraph in the first cell.
+LEFT_OUT, GOALS = {"exercise", "recorded"}, "**You will learn**"
+INJECTED, PARAMETERS = "injected-parameters", "parameters"
+#: The markup of `nothing`, in the boxes that a notebook puts around it.
+IS_NOTHING = re.compile(rf"\s*(<div[^>]*>\s*)*{re.escape(NOTHING)}")
+HEADING = re.compile(r"(#{1,4}) .+")
+NO_HEADING = 9  # deeper than any heading
 #: A report of fewer sections needs no list of them.
 FEWEST_SECTIONS = 3
 TAGS = {f"h{level}" for level in range(1, 7)} | {
@@ -53,7 +60,7 @@ CSS = {
 }
 
 
-def write_report(ipynb_path: str | Path, html_path: str | Path, language: str = "en") -> Path:
+def write_report(ipynb_path: str | Path, html_path: str | Path) -> Path:
     """Writes the page and returns its path. The banner is read from provenance.json beside it.
 
     Code that only draws or shows is folded; a widget shows its picture; formulas become pictures;
@@ -74,38 +81,29 @@ def write_report(ipynb_path: str | Path, html_path: str | Path, language: str = 
     if first_page.is_own(folder):
         notebook.cells = without_the_lesson(notebook.cells)
     if first_page.has_page(folder):
-        opening = own_page(folder, heading) + opening
+        first = first_page.markup(folder, re.sub(r"^\d+ · ", "", heading))
+        opening = visible(first) + opening
     body = render(notebook, folder)
     body += "" if (folder / "skipped.json").exists() else visible(trace.table(folder))
-    listed, body = with_contents(body)
-    content = f"<main>{opening}\n{listed}{body}</main>\n<footer>{footer(folder)}</footer>"
-    style = REPORT_STYLE.read_text(encoding="utf-8")
-    page = document(heading, readable(content), language, style=style)
-    html_path.write_text(page, encoding="utf-8", errors="backslashreplace", newline="\n")
+    foot = f"<footer>{footer(folder)}</footer>"
+    page = tree(f'<main>{opening}\n<nav class="contents"></nav>\n{body}</main>\n{foot}')
+    _list_sections(page.find("nav", class_="contents"))
+    make_readable(page)
+    whole = document(heading, str(page), style=REPORT_STYLE.read_text(encoding="utf-8"))
+    html_path.write_text(whole, encoding="utf-8", errors="backslashreplace", newline="\n")
     return html_path
 
 
-def with_contents(body: str) -> tuple[str, str]:
-    """The sections of a page as links to them (empty where they are few), and the page with ids.
-
-    Example:
-        >>> with_contents("<h2>A</h2><h2>B</h2><h2>C</h2>")[0][-47:]
-        '<li><a href="#section-3">C</a></li></ul></nav>\\n'
-    """
-    page = tree(body)
-    for number, heading in enumerate(page.find_all(re.compile("^h[1-4]$")), 1):
+def _list_sections(nav: Any) -> None:
+    """Fills the list with links to the sections after it; it goes where they are few."""
+    for number, heading in enumerate(nav.find_all_next(re.compile("^h[1-4]$")), 1):
         heading["id"] = f"section-{number}"
-    sections = page.find_all("h2")
-    if len(sections) < FEWEST_SECTIONS:
-        return "", body
+    sections = nav.find_all_next("h2")
     links = (f'<li><a href="#{one["id"]}">{quote(words(one))}</a></li>' for one in sections)
-    listed = f"<h2>Contents 目次</h2><ul>{''.join(links)}</ul>"
-    return f'<nav class="contents">{listed}</nav>\n', str(page)
-
-
-def own_page(folder: Path, heading: str) -> str:
-    """The first page of a report about a user's model."""
-    return visible(first_page.markup(folder, re.sub(r"^\d+ · ", "", heading)))
+    if len(sections) < FEWEST_SECTIONS:
+        nav.decompose()
+    else:
+        nav.append(tree(f"<h2>Contents 目次</h2><ul>{''.join(links)}</ul>"))
 
 
 def load(ipynb_path: Path) -> Any:
@@ -127,9 +125,7 @@ def title(notebook: Any) -> str:
     return next((found[1] for text in texts if (found := re.match("# (.+)", text))), "")
 
 
-def document(
-    heading: str, content: str, language: str = "en", *, policy: str = POLICY, style: str = ""
-) -> str:
+def document(heading: str, content: str, *, policy: str = POLICY, style: str = "") -> str:
     """A whole page in one file: the policy, all styles and the font of its Japanese characters are
     inside.
     """
@@ -137,7 +133,7 @@ def document(
 
     colours = formatters.HtmlFormatter(style="default")
     return f"""<!DOCTYPE html>
-<html lang="{quote(language)}"><head><meta charset="utf-8">
+<html lang="en"><head><meta charset="utf-8">
 <meta http-equiv="Content-Security-Policy" content="{policy}">
 <meta name="viewport" content="width=device-width"><title>{quote(heading)}</title>
 <style>
@@ -323,3 +319,93 @@ def footer(folder: Path) -> str:
         return ""
     origin = f" from commit {commit[:12]}" if (commit := about["git"]["commit"]) else ""
     return f"Made {about['date']}{origin}. See provenance.json."
+
+
+# -- what a report about a user's model leaves out -------------------------------------------------
+# The notebook teaches the method on recorded models; such a report is about the user's. Warnings on
+# stderr go, too (they stay in the executed notebook), sentences in the place of a table that this
+# run cannot have, and what only introduced such things.
+
+
+def without_the_lesson(cells: list[Any]) -> list[Any]:
+    """The cells of a user's report, in order; the cells given stay as they are.
+
+    A text and the code cells up to the next text belong together. Where all they would show is left
+    out, they go; a heading stays as long as its section still holds something.
+    """
+    starts = [n for n, cell in enumerate(cells) if n == 0 or cell.cell_type == "markdown"]
+    after: list[Any] = []
+    for start, end in reversed([*pairwise([*starts, len(cells)])]):
+        after = _with_heading(cells[start], _rest_of(cells[start:end]), after)
+    return after
+
+
+def _rest_of(group: list[Any]) -> list[Any]:
+    """What is kept of a text and its code cells."""
+    kept = [_filtered(cell) for cell in group if not LEFT_OUT & set(_tags(cell))]
+    # Definitions that later cells need are code without a word for the reader.
+    is_emptied = any(map(shown, group)) and not any(map(shown, kept))
+    return [] if is_emptied else kept
+
+
+def _with_heading(first: Any, kept: list[Any], after: list[Any]) -> list[Any]:
+    """What is kept of a group, the cells after it, and its heading where the section goes on."""
+    from nbformat.v4 import new_markdown_cell
+
+    level = _level(first)
+    lost = level < NO_HEADING and not (kept and kept[0].cell_type == "markdown")
+    goes_on = bool(kept or (after and _level(after[0]) > level))
+    opening = [new_markdown_cell(first.source.partition("\n")[0])] if lost and goes_on else []
+    return [*opening, *kept, *after]
+
+
+def _level(cell: Any) -> int:
+    """The level of the heading that a cell opens with."""
+    heading = HEADING.match(cell.source) if cell.cell_type == "markdown" else None
+    return len(heading[1]) if heading else NO_HEADING
+
+
+def _tags(cell: Any) -> list[str]:
+    return cell.metadata.get("tags", [])
+
+
+def shown(cell: Any) -> list[Any]:
+    """The outputs of a cell, without warnings."""
+    return [one for one in cell.get("outputs", []) if one.get("name") != "stderr"]
+
+
+def _filtered(cell: Any) -> Any:
+    kept = cell.copy()
+    if cell.cell_type == "code":
+        kept.outputs = [one for one in shown(cell) if not _is_nothing(one)]
+    else:
+        paragraphs = cell.source.split("\n\n")
+        kept.source = "\n\n".join(p for p in paragraphs if not p.startswith(GOALS))
+    return kept
+
+
+def _is_nothing(output: Any) -> bool:
+    return bool(IS_NOTHING.match("".join(output.get("data", {}).get("text/html", ""))))
+
+
+def with_given_parameters(cells: list[Any]) -> list[Any]:
+    """The cells without the injected ones, whose values stand in the cell of parameters instead.
+
+    The folder of the run is not among them, and of a path only its last part, so that no path of
+    this machine shows.
+    """
+    injected = "\n".join(cell.source for cell in cells if INJECTED in _tags(cell))
+    lines = [line for line in ast.parse(injected).body if isinstance(line, ast.Assign)]
+    values = {ast.unparse(line.targets[0]): ast.literal_eval(line.value) for line in lines}
+    given = {name: _without_path(one) for name, one in values.items() if name != "output_dir"}
+    # `name: type = value  # comment`
+    setting = re.compile(rf"(?m)^(({'|'.join(given) or '(?!)'}):.*? = ).*?(\s\s# .*)?$")
+    kept = [cell.copy() for cell in cells if INJECTED not in _tags(cell)]
+    for cell in kept:
+        if PARAMETERS in _tags(cell):
+            cell.source = setting.sub(lambda m: f"{m[1]}{given[m[2]]!r}{m[3] or ''}", cell.source)
+    return kept
+
+
+def _without_path(value: Any) -> Any:
+    return Path(value).name if isinstance(value, str) and Path(value).is_absolute() else value

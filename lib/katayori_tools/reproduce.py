@@ -48,7 +48,15 @@ CLEAR = (
 )
 SKIPPED = "skipped.json"  # a notebook that lacks its input writes {"reason": ...} there and ends
 # They make report.html.
-REPORT = ("reproduce.py", "pages.py", "page.css", "print.css", "markup.py", "report_filter.py")
+REPORT = (
+    "reproduce.py",
+    "pages.py",
+    "page.css",
+    "print.css",
+    "markup.py",
+    "first_page.py",
+    "trace.py",
+)
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 PICTURED = "discrim_eval"  # its figure is README's picture
 FOLDERS = ("IPYTHONDIR", "JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR")

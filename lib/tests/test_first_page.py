@@ -1,6 +1,6 @@
 """The first page of a report about a user's model: true numbers, true warnings, nothing hostile.
 
-And what such a report leaves out of the notebook (`report_filter`).
+And what such a report leaves out of the notebook (`pages`).
 """
 
 import json
@@ -21,8 +21,7 @@ from katayori.report.headlines import read_results
 from katayori.report.run import Run
 from katayori.report.tables import nothing, show
 from katayori_tools import first_page
-from katayori_tools.pages import write_report
-from katayori_tools.report_filter import NO_PICTURE, with_given_parameters, without_the_lesson
+from katayori_tools.pages import with_given_parameters, without_the_lesson, write_report
 
 HOSTILE = "<script>alert(1)</script>\x1b[31m\u202eevil\x00\ud800\n| " + "long " * 100
 MODEL = "my-model"
@@ -510,7 +509,6 @@ def tiny_notebook():
         code("check()", said("Not yet. Hint: qwen"), tags=["exercise"]),
         text("## 5 · Gone, too\n\nSince nothing is left."),
         code("f", shown(nothing("no such thing here"))),
-        code("g", new_output("display_data", data={"text/markdown": NO_PICTURE + " here*"})),
     ]  # fmt: skip
 
 

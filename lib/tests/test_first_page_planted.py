@@ -23,8 +23,7 @@ from katayori import paths
 from katayori.metrics.verdicts import NO_VERDICT
 from katayori.report import headlines
 from katayori.report.headlines import read_results
-from katayori_tools import cli, reproduce
-from katayori_tools.pages import own_page
+from katayori_tools import cli, first_page, reproduce
 
 LIMIT = "21"
 MODELS = {
@@ -66,7 +65,7 @@ class Told:
 
 def told(folder) -> Told:
     """Page, terminal and headlines of a run folder."""
-    page = BeautifulSoup(own_page(folder, "01 · A question"), "html.parser")
+    page = BeautifulSoup(first_page.markup(folder, "A question"), "html.parser")
     terminal = io.StringIO()
     with contextlib.redirect_stdout(terminal):
         reproduce._tell_in_short(folder)

@@ -113,7 +113,7 @@ LATE_MUTATIONS = {
 OUTPUTS = paths.outputs_dir()
 
 IGNORE = "nbval-ignore-output"
-#: `exercise` and `recorded`: left out of a report about a user's model (`report_filter`); `slide`:
+#: `exercise` and `recorded`: left out of a report about a user's model (`pages`); `slide`:
 #: the cell holds slides of the talk (`test_talk.py`). The others are those of moved notebooks;
 #: `model`: the cell writes a statistical model.
 TAGS = {"parameters", IGNORE, "exercise", "recorded", "slide"}
