@@ -12,7 +12,6 @@ import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-import numpy as np
 import pandas as pd
 
 from katayori.errors import KatayoriError
@@ -77,6 +76,8 @@ def require(
     columns: Mapping[str, Column],
     by: str | Sequence[str] = (),
     named: Sequence[str] = (),
+    *,
+    if_asked: bool = False,
 ) -> list[str]:
     """Looks whether a frame has the columns that a verb needs; gives the names of `by` as a list.
 
@@ -84,6 +85,7 @@ def require(
         verb: its name, which begins every message.
         frame: to look at. columns: name in the frame -> what it must hold.
         by: columns that are measured apart. named: columns that name the rows of the result.
+        if_asked: whether a frame without rows need not have the columns.
 
     Raises:
         FrameError (a KatayoriError): no frame; a column that is lacking, twice there, or holds
@@ -103,6 +105,8 @@ def require(
             " pd.DataFrame({'yes': [1, 0], 'question': ['a', 'b']})"
         )
     names = _apart(verb, by, named)
+    if if_asked and frame.empty:
+        return names
     wanted = dict(columns) | {name: LABEL_OR_NONE for name in names if name not in columns}
     for name, holds in wanted.items():
         if name not in frame:
@@ -152,24 +156,6 @@ def _wrong(values: pd.Series, holds: Column) -> pd.Series:
     return numbers.isna()
 
 
-def require_if_asked(
-    verb: str,
-    frame: Any,
-    columns: Mapping[str, Column],
-    by: str | Sequence[str] = (),
-    named: Sequence[str] = (),
-) -> list[str]:
-    """`require` for frames that may come without columns: one without rows need not have them.
-
-    Example:
-        >>> require_if_asked("share", not_asked("no money left"), {"right": NUMBER}, "model")
-        ['model']
-    """
-    if isinstance(frame, pd.DataFrame) and frame.empty:
-        return _apart(verb, by, named)
-    return require(verb, frame, columns, by, named)
-
-
 def _apart(verb: str, by: str | Sequence[str], named: Sequence[str]) -> list[str]:
     """The names of `by`, none of which is a column of the result."""
     names = [by] if isinstance(by, str) else list(by)
@@ -204,24 +190,6 @@ def cells(frame: pd.DataFrame, by: Sequence[str]) -> Iterator[tuple[dict[str, An
         return
     for key, cell in frame.groupby(list(by), sort=False, dropna=False, observed=True):
         yield dict(zip(by, key, strict=True)), cell
-
-
-def numbered(frame: pd.DataFrame, by: Sequence[str]) -> tuple[np.ndarray, pd.DataFrame]:
-    """The number of each row's cell, and the keys of the cells, for verbs that take all at once.
-
-    Cells and missing values are as in `cells`.
-
-    Example:
-        >>> number, keys = numbered(pd.DataFrame({"model": ["b", "a", "b"]}), ["model"])
-        >>> number.tolist(), keys["model"].tolist()
-        ([0, 1, 0], ['b', 'a'])
-    """
-    number = np.zeros(len(frame), dtype=int)
-    if by:
-        groups = frame.groupby(list(by), sort=False, dropna=False, observed=True)
-        number = groups.ngroup().to_numpy()
-    first = np.unique(number, return_index=True)[1]
-    return number, frame[list(by)].iloc[first].reset_index(drop=True)
 
 
 def flat(

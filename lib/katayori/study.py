@@ -215,8 +215,8 @@ class Study:
 
     def sources(self) -> dict[str, str]:
         """Where the answers of each model come from."""
-        simulated = {name for name, given in self._names.items() if get_model(given)[0].simulated}
-        return {name: "simulated" if name in simulated else self.source for name in self._names}
+        own = {name: get_model(given)[0] for name, given in self._names.items()}
+        return {name: "simulated" if one.simulated else self.source for name, one in own.items()}
 
     def published(self, name: str) -> "pd.DataFrame":
         """A table of figures that the paper prints (data/published), a row a figure.

@@ -25,7 +25,8 @@ from typing import NamedTuple
 
 from katayori import paths
 from katayori.errors import KatayoriError
-from katayori.report.run import FIELDS, OF_VERDICT
+from katayori.report.headlines import OF_VERDICT
+from katayori.report.run import FIELDS
 from katayori_tools import notebooks, reproduce
 from katayori_tools.choices import NotebookRun, Papers
 

@@ -6,8 +6,13 @@ from pydantic import AfterValidator, Field, model_validator
 
 from katayori import paths
 from katayori.data import files, paper_facts
-from katayori.data.schema import Count, Number, Schema, Text, Where
+from katayori.data.schema import Count, Schema, Text
 from katayori.errors import expect
+
+#: A number as it was written: 7 stays 7 and does not become 7.0.
+Number = int | float
+#: What values of a column are chosen: column -> a value or several.
+Where = dict[str, Any]
 
 
 class Page(Schema):

@@ -3,6 +3,7 @@
 The answers to them are recorded ones of a real model.
 """
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 from katayori.papers import get_paper, paper_ids
@@ -22,7 +23,12 @@ PAPER = paper_ids()[0]
 def shard() -> dict[str, str]:
     """The manifest's entry of the first whole shard of answers."""
     entries = recordings.manifest(PAPER).values()
-    return next(one for one in entries if not one["variant"] and recordings.complete(one))
+    return next(one for one in entries if not one["variant"] and is_complete(one))
+
+
+def is_complete(entry: Mapping[str, Any]) -> bool:
+    """Whether a shard holds every item: neither a sample nor a recording that is not finished."""
+    return not entry.get("sample") and entry["count"] == entry.get("planned", entry["count"])
 
 
 def items(size: int = 3) -> "pd.DataFrame":

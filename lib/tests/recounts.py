@@ -26,9 +26,10 @@ from scipy import optimize, stats
 
 from katayori import paths
 from katayori.data import files
-from katayori.data.schema import Schema, Text, Where
+from katayori.data.schema import Schema, Text
 from katayori.errors import KatayoriError, expect
 from katayori.metrics.ranks import holm, kruskal
+from katayori_tools.paper_files import Where
 
 Printed: TypeAlias = str | float
 Row: TypeAlias = dict[str, Any]

@@ -6,7 +6,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Discriminator, Field, Tag
 
-from katayori.data.schema import Count, Number, Schema, Sha256, Text, Where
+from katayori.data.schema import Count, Schema, Text
+from katayori_tools.engines.weights import Sha256
+from katayori_tools.paper_files import Number, Where
 
 Pair = Annotated[list[Text], Field(min_length=2, max_length=2)]
 

@@ -13,11 +13,13 @@ import yaml
 from katayori import paths
 from katayori.data import bbq, catalogue
 from katayori.data.bbq import CATEGORIES, load_jbbq
-from katayori.data.multiple_choice import COLUMNS, CONTEXTS, ORDERS, POLARITIES, balanced
+from katayori.data.multiple_choice import COLUMNS, POLARITIES
+from katayori.data.samples import balanced
 from katayori.data.third_party import load_bbq_answers
 from katayori.errors import KatayoriError, UnavailableError
 from katayori.frames import digest
 from katayori.papers import persona_jbbq
+from katayori.papers.persona_jbbq import CONTEXTS, OPTION_ORDERS
 from katayori.prompting.models import get_model
 from katayori.prompting.prompts import load_prompts
 from katayori.prompting.requests import build
@@ -74,7 +76,7 @@ def test_every_template_is_crossed_in_full(study):
     for _, rows in study.groupby("template_id"):
         assert len(rows) == 216 == len(rows[cross].drop_duplicates())
         assert sorted(rows["rank"].unique()) == list(range(36)) and set(rows["order"]) == set(
-            ORDERS
+            OPTION_ORDERS
         )
     assert not study.duplicated(["context", "question", "option_0", "option_1", "option_2"]).any()
 
@@ -280,7 +282,7 @@ def upstream(kind, n, **changes):
     misspelt field.
     """
     target, other = TAGS[kind]
-    order = ORDERS[n % 6]
+    order = OPTION_ORDERS[n % 6]
     negative, ambiguous, biased = n // 6 % 2 == 0, n // 12 % 2 == 0, n // 24 % 2 == 0
     tags = {"t": ["甲", target], "n": ["乙", other], "u": ["不明", "unknown"]}
     right = "u" if ambiguous else "t" if negative == biased else "n"

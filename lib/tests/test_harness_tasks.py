@@ -9,6 +9,7 @@ from functools import lru_cache
 import pandas as pd
 import pytest
 import yaml
+from recorded_examples import is_complete
 
 from katayori import paths
 from katayori.errors import KatayoriError
@@ -16,7 +17,7 @@ from katayori.papers import get_paper, paper_ids
 from katayori.prompting.exchange import import_answers
 from katayori.prompting.models import get_model
 from katayori.prompting.prompts import load_prompts
-from katayori.prompting.recordings import by_request, complete, shards, to_response
+from katayori.prompting.recordings import by_request, shards, to_response
 from katayori.prompting.requests import Response
 from katayori_tools import cli, environment, harness
 from katayori_tools.asking import Scope, requests_of
@@ -234,7 +235,7 @@ def test_scores_are_the_headlines_of_the_notebooks(paper, tmp_path):
     prompts = BENCHMARKS[paper].prompts
     variants = {p: get_paper(paper).variant_of("study", p) for p in prompts}
     listed = shards(paper, prompts[0], variants[prompts[0]])
-    model = READS.get(paper) or next(one["model"] for one in listed if complete(one))
+    model = READS.get(paper) or next(one["model"] for one in listed if is_complete(one))
     wanted = expected[expected["model"] == model]
     scope = Scope(limit=harness.EVERY)
     of_model = requests_of(paper, *get_model(model), list(prompts), scope)

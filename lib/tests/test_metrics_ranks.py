@@ -17,7 +17,7 @@ from statsmodels.stats.multitest import multipletests
 
 from katayori.data import paper_facts
 from katayori.metrics import ranks
-from katayori.metrics.ranks import holm, holm_multipliers
+from katayori.metrics.ranks import holm
 from katayori.papers.discrim_eval import AGES
 
 NAN = np.nan
@@ -219,15 +219,13 @@ def test_golden_question_89():
 def test_holm_is_statsmodels_without_what_was_not_tested(p):
     """DE-22 along the last axis; NaN stay NaN and do not enlarge the family."""
     found = holm(p)
-    for ours, row, times in zip(found, p, holm_multipliers(p), strict=True):
+    for ours, row in zip(found, p, strict=True):
         done = ~np.isnan(row)
-        assert np.isnan(ours[~done]).all() and np.isnan(times[~done]).all()
-        assert sorted(times[done]) == list(range(1, done.sum() + 1))
+        assert np.isnan(ours[~done]).all()
         if done.any():
             with mock.patch("gc.collect"):  # multipletests calls it, most of this test's time
                 theirs = multipletests(row[done], method="holm")[1]
             assert ours[done] == pytest.approx(theirs, abs=1e-12)
-            assert (ours[done] >= np.minimum(times[done] * row[done], 1) - 1e-12).all()
 
 
 def test_holm_is_pingouins():

@@ -13,7 +13,7 @@ from katayori.metrics.sign_swap import sign_swap_test
 from katayori.metrics.verdicts import (
     TESTED,
     TOLD,
-    _clusters_needed,
+    _needed,
     claim,
     gates,
     line_test,
@@ -224,14 +224,15 @@ def test_both_levels_of_a_share_and_of_a_mean():
 def test_clusters_needed_reaches_its_power():
     """With so many clusters a true 0 is called absent in four of five studies."""
     rng = np.random.default_rng(2)
-    needed = _clusters_needed(0.02, 25, 0.05)["needed"]
+    row = {"status": "ok", "se": 0.02, "clusters": 25, "margin": 0.05}
+    needed = _needed(row)["needed"]
     drawn = rng.normal(0, 0.02 * 5, (600, needed))
     half = student.ppf(0.95, needed - 1) * drawn.std(axis=1, ddof=1) / np.sqrt(needed)
     inside = np.abs(drawn.mean(axis=1)) + half < 0.05
     assert 0.75 <= inside.mean() <= 0.88
-    more = _clusters_needed(0.02, 25, 0.05, one_sided=True)
-    assert more["needed"] == 59 and _clusters_needed(0.0, 25, 0.05, one_sided=True)["needed"] == 59
-    assert np.isnan(_clusters_needed(np.nan, 25, 0.05)["needed"])
+    at_an_end = row | {"measure": "share", "line": 0}
+    assert _needed(at_an_end)["needed"] == _needed(at_an_end | {"se": 0.0})["needed"] == 59
+    assert np.isnan(_needed(row | {"se": np.nan})["needed"])
 
 
 def test_a_reason_names_clusters_only_where_more_are_needed():

@@ -14,7 +14,7 @@ import yaml
 from api_double import Double, counts, endpoint_for, model_for, requests_for, yes_no_frame
 
 from katayori import paths
-from katayori.data import multiple_choice
+from katayori.data import samples
 from katayori.errors import KatayoriError, UnavailableError
 from katayori.metrics import judges
 from katayori.papers import (
@@ -567,7 +567,7 @@ def bbq_asked():
     """Every simulated respondent of persona_jbbq, with the basic prompt and with the biased
     persona.
     """
-    items = multiple_choice.balanced(persona_jbbq.load_first(), 1800)
+    items = samples.balanced(persona_jbbq.load_first(), 1800)
     wording = load_prompts("persona_jbbq")
     log = [
         ask(

@@ -10,8 +10,8 @@ from one_row import add_row
 
 from katayori import provenance
 from katayori.errors import KatayoriError
-from katayori.report.headlines import read_results
-from katayori.report.run import ADDED, DROPPED, FIELDS, Run
+from katayori.report.headlines import ADDED, DROPPED, read_results
+from katayori.report.run import FIELDS, Run
 
 
 @pytest.fixture

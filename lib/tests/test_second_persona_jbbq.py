@@ -9,9 +9,10 @@ import yaml
 
 from katayori import paths
 from katayori.data.bbq import CATEGORIES
-from katayori.data.multiple_choice import COLUMNS, CONTEXTS, ORDERS, POLARITIES
+from katayori.data.multiple_choice import COLUMNS, POLARITIES
 from katayori.frames import digest
 from katayori.papers import persona_jbbq as items
+from katayori.papers.persona_jbbq import CONTEXTS, OPTION_ORDERS
 from katayori_tools.study_sets import SECOND, study_sets
 
 FOLDER = paths.data_dir() / items.FOLDERS[2]
@@ -188,7 +189,7 @@ def test_orders_are_complete_and_roles_right(frames):
     frame = frames["study2_orders"]
     assert list(frame.columns[: len(COLUMNS)]) == COLUMNS
     complete = frame.groupby("base_id")["order"].agg(lambda orders: tuple(sorted(orders)))
-    assert set(complete) == {tuple(sorted(ORDERS))}
+    assert set(complete) == {tuple(sorted(OPTION_ORDERS))}
     for row in frame.to_dict("records"):
         assert row[f"person_{row['label']}"] == row["answer_person"]
         gold = "unknown" if row["context_condition"] == "ambiguous" else row["context_condition"]
@@ -200,7 +201,7 @@ def test_blanks_say_nothing_of_a_group_and_spread_the_orders(frames):
     groups = {words for pair in items.scenes() for words in pair["persons"]}
     assert not groups & set(frame["target_words"]) | groups & set(frame["other_words"])
     counts = frame.groupby(["polarity", "mention"])["order"].value_counts()
-    assert set(counts) == {12, 13} and len(counts) == 4 * len(ORDERS)
+    assert set(counts) == {12, 13} and len(counts) == 4 * len(OPTION_ORDERS)
     assert set(frame["label"].value_counts()) == {100}
 
 

@@ -14,9 +14,9 @@ from bs4 import BeautifulSoup
 
 from katayori.errors import KatayoriError
 from katayori.report import headlines, tables
-from katayori.report.headlines import read_results
+from katayori.report.headlines import ADDED, read_results
 from katayori.report.names import human
-from katayori.report.run import ADDED, FIELDS
+from katayori.report.run import FIELDS
 from katayori_tools import (
     cli,
     environment,

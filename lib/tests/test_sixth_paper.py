@@ -104,6 +104,7 @@ output_dir: str = ""  # given by the runner
 import pandas as pd
 
 from katayori import profiles
+from katayori.errors import UnavailableError
 from katayori.metrics.shares import cluster_share
 from katayori.papers import answers
 from katayori.papers.items import read_items
@@ -114,11 +115,13 @@ from katayori.report.tables import show
 
 chosen = profiles.load(profile)
 run = Run("toy", output_dir, profile=profile, models=models, prompts=prompts, limit=limit)
-with run.skipping():
+try:
     read = read_items("toy", chosen["items"], limit=limit or chosen["size"])
     prompt = load_prompts("toy", prompts)["toy_line"]
     names = models or ["sim-toy"]
     frame = answers.get(read.items, prompt, names, source=chosen["answers"])
+except UnavailableError as error:
+    run.skip(str(error))
 """,
     """
 frame["correct"] = (frame["answer"] == "yes") == frame["even"]

@@ -6,6 +6,7 @@ from collections import Counter
 import pandas as pd
 import pytest
 from item_audit import case_rules
+from recorded_examples import is_complete
 
 from katayori import paths
 from katayori.data.files import read_yaml
@@ -321,7 +322,7 @@ def test_a_recorded_shard_says_its_edition_and_holds_what_was_planned(paper):
     for entry in recordings.manifest(paper).values():
         assert (entry["variant"] in variants) == (entry.get("edition") == 3)
         if entry["variant"] in variants:
-            assert recordings.complete(entry) and not entry["outcomes"].get("error")
+            assert is_complete(entry) and not entry["outcomes"].get("error")
 
 
 def test_only_a_paper_that_says_so_reads_the_third_edition():

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 from katayori.data.files import json_lines, ours, read_text
 from katayori.data.multiple_choice import (
+    ALIKE,
     CORE,
     converted,
+    described,
     files_of,
     problem,
     ranked,
-    tagged_target,
     unknown_option,
     upstream_rows,
 )
@@ -48,6 +49,24 @@ BBQ_FILES = {
 }
 #: The four that are mirrored.
 MIRRORED = ("age", "disability", "physical_appearance", "sexual_orientation")
+
+
+def tagged_target(raw: dict[str, Any]) -> int | None:
+    """The option that names the target: the only one with a stereotyped group as its tag or,
+    failing that, its name.
+    """
+    metadata = raw.get("additional_metadata")
+    listed = metadata.get("stereotyped_groups") if isinstance(metadata, dict) else None
+    if isinstance(listed, str):
+        listed = [listed]
+    stereotyped = [str(group).casefold() for group in listed or ()]
+    groups = [ALIKE.get(group, group) for group in stereotyped]
+    names, tags = zip(*described(raw), strict=True)
+    for words, wanted in ((tags, groups), (tags, groups[:1]), (names, groups[:1])):
+        hits = [i for i, word in enumerate(words) if word in wanted]
+        if len(hits) == 1:
+            return hits[0]
+    return None
 
 
 # -- BBQ -------------------------------------------------------------------------------------------

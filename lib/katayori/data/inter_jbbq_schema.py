@@ -77,7 +77,6 @@ class _Context(Lenient):
     neutral: _Sentence
     stereotype: dict[str, str] = Field(default_factory=dict)
     families: dict[str, Count] = Field(default_factory=dict)
-    items: dict[str, Count] = Field(default_factory=dict)
     exclusions: list[_Exclusion] = Field(default_factory=list)
 
 

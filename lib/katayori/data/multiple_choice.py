@@ -1,5 +1,5 @@
-"""Questions with three options: their columns, what an option means, orders, balanced samples, and
-rows in the format of BBQ's files.
+"""Questions with three options: their columns, what an option means, orders, and rows in the format
+of BBQ's files.
 
 Every option says who it names (`person_*`: target, non_target, unknown) and what choosing it means
 (`role_*`: biased, counter_biased, unknown); neither is ever read off a position or a word.
@@ -17,11 +17,7 @@ from katayori.errors import KatayoriError, UnavailableError, expect
 if TYPE_CHECKING:
     import pandas as pd
 
-CONTEXTS = ("ambiguous", "biased", "counter_biased")
 POLARITIES = ("negative", "non_negative")
-PERSONS = {"t": "target", "n": "non_target", "u": "unknown"}
-#: Orders of the three options: the three rotations of one, then those of its mirror image.
-ORDERS = ("tnu", "nut", "utn", "ntu", "tun", "unt")
 COLUMNS = (
     "item_id category template_id context_condition polarity context question"
     " option_0 option_1 option_2 role_0 role_1 role_2 person_0 person_1 person_2"
@@ -52,26 +48,6 @@ def three_options(
         row[f"person_{place}"] = person
         row[f"role_{place}"] = person and role(person, polarity)
     return row
-
-
-def balanced(items: "pd.DataFrame", size: int | None) -> "pd.DataFrame":
-    """At least `size` items, balanced over category, context, polarity and order; None or a larger
-    number keeps all.
-
-    Items are taken by whole ranks, so a smaller sample is a part of every larger one. In the study
-    set a rank is one combination of pair, order of options and order of mention per template, with
-    all six contexts and questions. Of fewer items than one rank holds, whole templates are taken,
-    one of each category in turn.
-    """
-    if size is None or size >= len(items):
-        return items
-    level = items["rank"]
-    if size < (level == 0).sum():
-        items = items[level == 0]
-        level = items.groupby("category")["template_id"].transform(lambda ids: ids.factorize()[0])
-    counts = level.value_counts().sort_index().cumsum()
-    last = counts.index[int(counts.searchsorted(size))]
-    return items[level <= last].reset_index(drop=True)
 
 
 def in_all_orders(items: "pd.DataFrame") -> "pd.DataFrame":
@@ -147,8 +123,8 @@ _FIELDS: dict[str, Mapping[str, Any]] = {
 }
 CORE = (*_FIELDS, "answer_info", "context", "question", "ans0", "ans1", "ans2")
 _UNKNOWN = ("unknown", "不明", "未知", "わからない", "分からない", "判断できない")
-_ALIKE = dict.fromkeys(("f", "woman", "girl", "女の子"), "女性")
-_ALIKE |= dict.fromkeys(("m", "man", "boy", "男の子"), "男性")
+ALIKE = dict.fromkeys(("f", "woman", "girl", "女の子"), "女性")
+ALIKE |= dict.fromkeys(("m", "man", "boy", "男の子"), "男性")
 
 
 def id_of(source: str, category: str, row: int) -> str:
@@ -229,40 +205,22 @@ def _absent(folder: str | Path, dataset_id: str, what: str) -> UnavailableError:
     return UnavailableError(f"no {what} (*.jsonl) in {Path(folder).name or 'no folder'}: {how}")
 
 
-def _described(raw: dict[str, Any]) -> list[list[str]]:
+def described(raw: dict[str, Any]) -> list[list[str]]:
     """Name and tag of each option as upstream describes it."""
     found = []
     for i in range(3):
         words = [str(word).casefold() for word in raw["answer_info"][f"ans{i}"]]
-        found.append([_ALIKE.get(word, word) for word in words])
+        found.append([ALIKE.get(word, word) for word in words])
     return found
 
 
 def unknown_option(raw: dict[str, Any]) -> int | None:
     """The option tagged as unknown, None unless there is exactly one."""
     try:
-        tags = ["unknown" if tag in _UNKNOWN else tag for _, tag in _described(raw)]
+        tags = ["unknown" if tag in _UNKNOWN else tag for _, tag in described(raw)]
     except (ValueError, KeyError, TypeError):
         return None
     return tags.index("unknown") if tags.count("unknown") == 1 else None
-
-
-def tagged_target(raw: dict[str, Any]) -> int | None:
-    """The option that names the target: the only one with a stereotyped group as its tag or,
-    failing that, its name.
-    """
-    metadata = raw.get("additional_metadata")
-    listed = metadata.get("stereotyped_groups") if isinstance(metadata, dict) else None
-    if isinstance(listed, str):
-        listed = [listed]
-    stereotyped = [str(group).casefold() for group in listed or ()]
-    groups = [_ALIKE.get(group, group) for group in stereotyped]
-    names, tags = zip(*_described(raw), strict=True)
-    for words, wanted in ((tags, groups), (tags, groups[:1]), (names, groups[:1])):
-        hits = [i for i, word in enumerate(words) if word in wanted]
-        if len(hits) == 1:
-            return hits[0]
-    return None
 
 
 def converted(

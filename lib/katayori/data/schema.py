@@ -39,14 +39,8 @@ def _is_not_blank(text: str) -> str:
 
 #: A text with something in it.
 Text = Annotated[str, AfterValidator(_is_not_blank)]
-#: A number as it was written: 7 stays 7 and does not become 7.0.
-Number = int | float
-#: Hex digits of a sha256.
-Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 #: A whole number from 1.
 Count = Annotated[int, Field(ge=1)]
-#: What values of a column are chosen: column -> a value or several.
-Where = dict[str, Any]
 
 #: Characters of a value that a message repeats.
 _SHOWN = 60
@@ -102,10 +96,6 @@ class Schema(BaseModel):
             raise PydanticCustomError("unknown_field", message, context)
         return given
 
-    def as_written(self) -> dict[str, Any]:
-        """The fields that stand in the file, as plain values."""
-        return self.model_dump(by_alias=True, exclude_unset=True)
-
 
 class Lenient(Schema, extra="allow"):
     """A block in which more may stand than the code reads, as in files that users write."""
@@ -143,7 +133,7 @@ def checked(kind: type[Content], content: Any, where: str) -> Content:
     if not is_dataclass(kind):
         return found
     with within(where):
-        return kind(**found.as_written())
+        return kind(**found.model_dump(exclude_unset=True))
 
 
 def _explained(details: list[ErrorDetails], content: Any) -> str:

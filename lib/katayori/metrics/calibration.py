@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from katayori.frames import LABEL, Column, FrameError, cells, require_if_asked
+from katayori.frames import LABEL, Column, FrameError, cells, require
 from katayori.metrics import ties
 
 #: With fewer other clusters the coefficients of the positions are not learned.
@@ -147,12 +147,11 @@ def highest(values: np.ndarray, names: Sequence[str]) -> list[str | None]:
         >>> highest(np.array([[0.3, 0.1 + 0.2], [0.1, 0.9], [np.nan, 1]]), ["cat", "dog"])
         [None, 'dog', None]
     """
-    out: list[str | None] = []
-    for row in values:
-        first = np.flatnonzero(ties.highest(row))
-        single = len(first) == 1 and not np.isnan(row).any()
-        out.append(names[int(first[0])] if single else None)
-    return out
+    top = ties.highest(values)
+    single = (top.sum(axis=1) == 1) & ~np.isnan(values).any(axis=1)
+    found = np.array(names, object)[top.argmax(axis=1)]
+    found[~single] = None
+    return found.tolist()
 
 
 def _named(
@@ -169,7 +168,7 @@ def _named(
     if len(options) < 2 and not frame.empty:
         raise FrameError(f"{verb}: no columns {option}_0, {option}_1; name them by option=")
     wanted = dict.fromkeys(options, LABEL) | dict.fromkeys(shares, _P) | more
-    return options, shares, require_if_asked(verb, frame, wanted, by)
+    return options, shares, require(verb, frame, wanted, by, if_asked=True)
 
 
 def _logs(cell: pd.DataFrame, shares: list[str]) -> np.ndarray:

@@ -22,7 +22,7 @@ import numpy as np
 import pandas as pd
 from scipy.stats import t as student
 
-from katayori.frames import LABEL, NUMBER, NUMBER_OR_NONE, FrameError, cells, flat, require_if_asked
+from katayori.frames import LABEL, NUMBER, NUMBER_OR_NONE, FrameError, cells, flat, require
 
 #: What joins the facets of an effect, such as "template x prompt".
 TIMES = " x "
@@ -105,7 +105,7 @@ def components(
     for wrong in _wrong(value, facets, fixed):
         raise FrameError(f"components: {wrong}")
     wanted = dict.fromkeys(facets, LABEL) | {value: NUMBER_OR_NONE}
-    by = require_if_asked("components", frame, wanted, by, _NAMED)
+    by = require("components", frame, wanted, by, _NAMED, if_asked=True)
     if len(frame) and frame[value].isin([np.inf, -np.inf]).any():
         raise FrameError(f"components: column {value!r} holds inf; right is a finite number")
     rows: list[dict[str, Any]] = []
@@ -297,7 +297,9 @@ def predict(
     """
     wanted = {"effect": LABEL, "kind": LABEL, "levels": NUMBER, "status": LABEL}
     wanted |= {"df": NUMBER_OR_NONE, "mean_square": NUMBER_OR_NONE}
-    by = _names_of_cells(table, wanted, by)
+    by = require("predict", table, wanted, by, _NAMED, if_asked=True)
+    if len(table) and table.duplicated([*by, "effect"]).any():
+        raise FrameError("predict: an effect stands there twice; name by= as for components")
     if isinstance(designs, Mapping):
         raise FrameError(f"predict: designs is a list; give [{dict(designs)}]")
     rows: list[dict[str, Any]] = []
@@ -306,7 +308,11 @@ def predict(
         single = cell[~cell["effect"].str.contains(TIMES, regex=False)].set_index("effect")
         levels = {str(facet): int(count) for facet, count in single["levels"].items()}
         fixed = [str(facet) for facet in single.index[single["kind"] == COMPLETE]]
-        _check_effects(cell["effect"], list(levels))
+        needed = {TIMES.join(effect) for effect in _effects(list(levels))}
+        if odd := sorted(needed.symmetric_difference(cell["effect"])):
+            raise FrameError(
+                f"predict: rows of the table are lacking, as of {odd[0]!r}; give all of components"
+            )
         facets += [facet for facet in levels if facet not in facets]
         for design in designs:
             counts = _counts(levels, fixed, design)
@@ -314,26 +320,6 @@ def predict(
     out = pd.DataFrame(rows, columns=[*by, *facets, "value", *_OF_DESIGN])
     out.attrs = dict(table.attrs)  # why there is nothing, where nothing was asked
     return out
-
-
-def _names_of_cells(
-    table: pd.DataFrame, wanted: Mapping[str, Any], by: str | Sequence[str]
-) -> list[str]:
-    """The names of `by`, once the table is found to be one of `components`."""
-    names = require_if_asked("predict", table, wanted, by, _NAMED)
-    twice = table.duplicated([*names, "effect"]) if len(table) else np.array([False])
-    if twice.any():
-        raise FrameError("predict: an effect stands there twice; name by= as for components")
-    return names
-
-
-def _check_effects(given: pd.Series, facets: Sequence[str]) -> None:
-    """FrameError where an effect of the facets is lacking, or one of another facet is there."""
-    needed = {TIMES.join(effect) for effect in _effects(facets)}
-    if odd := sorted(needed.symmetric_difference(given)):
-        raise FrameError(
-            f"predict: rows of the table are lacking, as of {odd[0]!r}; give all of components"
-        )
 
 
 def _counts(

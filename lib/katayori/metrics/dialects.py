@@ -37,7 +37,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from katayori.frames import LABEL, LABEL_OR_NONE, Column, FrameError, cells, flat, require_if_asked
+from katayori.frames import LABEL, LABEL_OR_NONE, Column, FrameError, cells, flat, require
 from katayori.metrics import intervals
 from katayori.metrics.bbq import CONTEXTS, NO_TARGET, PERSON, ROLES
 from katayori.metrics.shares import cluster_share
@@ -307,13 +307,12 @@ def dialects(
     wanted = {context: known, role: LABEL_OR_NONE, cluster: LABEL}
     wanted |= {right: Column("number", 1, allowed=(0, 1), may_miss=True)}
     wanted |= {empty: Column("flag", False)} if empty else {}
-    by = require_if_asked("dialects", frame, wanted, by, NAMED)
+    by = require("dialects", frame, wanted, by, NAMED, if_asked=True)
     rows = []
     for key, cell in cells(frame.reset_index(drop=True), by):
         counts = _counts(cell, context, role, right, empty, cluster)
         rows += [key | _scored(counts, one) for one in DIALECTS]
-        kobbq = [one for one in DIALECTS if one.tool == "KoBBQ"]
-        rows += [key | _mean_of_templates(counts, one) for one in kobbq]
+        rows += [key | _mean_of_templates(counts, one) for one in DIALECTS if one.tool == "KoBBQ"]
     return flat(rows, frame, by, names=NAMED)
 
 

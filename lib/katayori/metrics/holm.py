@@ -4,23 +4,6 @@ import numpy as np
 import numpy.typing as npt
 
 
-def holm_multipliers(p: npt.ArrayLike) -> np.ndarray:
-    """What Holm multiplies each p with, along the last axis: tests done, less the smaller p.
-
-    NaN where p is NaN.
-
-    Example:
-        >>> holm_multipliers([0.04, 0.01, np.nan])
-        array([ 1.,  2., nan])
-    """
-    p = np.asarray(p, float)
-    if ((p < 0) | (p > 1)).any():
-        raise ValueError("p values must lie in [0, 1]")
-    n_smaller = np.argsort(np.argsort(p, axis=-1, kind="stable"), axis=-1)  # NaN come last
-    n_tests = (~np.isnan(p)).sum(axis=-1, keepdims=True)
-    return np.where(np.isnan(p), np.nan, n_tests - n_smaller)
-
-
 def holm(p: npt.ArrayLike) -> np.ndarray:
     """Holm-Bonferroni adjusted p along the last axis.
 
@@ -33,8 +16,11 @@ def holm(p: npt.ArrayLike) -> np.ndarray:
         array([0.04, 0.02,  nan])
     """
     p = np.asarray(p, float)
-    scaled = p * holm_multipliers(p)
-    order = np.argsort(p, axis=-1, kind="stable")
+    if ((p < 0) | (p > 1)).any():
+        raise ValueError("p values must lie in [0, 1]")
+    order = np.argsort(p, axis=-1, kind="stable")  # NaN come last
+    n_tests = (~np.isnan(p)).sum(axis=-1, keepdims=True)
+    scaled = p * (n_tests - np.argsort(order, axis=-1))  # times the tests less the smaller p
     # An adjusted p is never below that of a smaller p, and never above 1.
     steps = np.maximum.accumulate(np.take_along_axis(scaled, order, axis=-1), axis=-1)
     out = np.empty_like(p)

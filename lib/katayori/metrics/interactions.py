@@ -204,8 +204,5 @@ def _status(status: str, few: bool) -> str:
 
 def _kind_of(parts: list[str]) -> str:
     """`pair`, `attribute` or `fixed`; empty for the intercept and the spread of clusters."""
-    if parts[0].startswith(_column("f", "")):
-        return "fixed"
-    if not parts[0].startswith(_column("a", "")):
-        return ""
-    return "pair" if len(parts) > 1 else "attribute"
+    kinds = {"f ": "fixed", "a ": "pair" if len(parts) > 1 else "attribute"}  # as of `_column`
+    return kinds.get(parts[0][:2], "")

@@ -7,6 +7,7 @@ how often both orders name the same, `concordance` and `auc` compare the result 
 
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,7 @@ from katayori.frames import (
     FrameError,
     cells,
     flat,
-    require_if_asked,
+    require,
 )
 from katayori.metrics import ties
 from katayori.metrics.intervals import mean_interval
@@ -33,6 +34,8 @@ from katayori.metrics.shares import cluster_share
 from katayori.metrics.sign_swap import sign_swap_test
 
 MORE = ("n_correct", "n_missing", "p_cluster", "p_sign")
+#: A frame without rows need not have the columns.
+require_if_asked = partial(require, if_asked=True)
 #: What a letter means in each order: answer 1 stands as A in order "12", as B in order "21".
 MEANING = {"12": {"A": "1", "B": "2", "C": "tie"}, "21": {"A": "2", "B": "1", "C": "tie"}}
 #: Verdicts, in the order in which equal means are settled.

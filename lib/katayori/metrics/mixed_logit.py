@@ -172,13 +172,8 @@ _SIGMA_RANGE = (1e-4, 1e3)
 _HIGHER = 1e-7
 
 
-class _Maximum(NamedTuple):
-    """Where the likelihood is largest: theta = (beta, sigma) and its covariance."""
-
-    theta: np.ndarray
-    covariance: np.ndarray
-    loglik: float
-    status: str
+#: Where the likelihood is largest: theta = (beta, sigma), its covariance, log-likelihood, status.
+_Maximum = tuple[np.ndarray, np.ndarray, float, str]
 
 
 def _scales(n_terms: int, n_groups: int) -> np.ndarray:
@@ -225,7 +220,7 @@ def _fit(likelihood: _Likelihood, start: np.ndarray, covariance: np.ndarray) -> 
         if likelihood(theta)[0] - pooled > _HIGHER:
             return _polished(likelihood, theta)
     without_sd = np.pad(covariance, (0, 1), constant_values=np.nan)
-    return _Maximum(pooled_theta, without_sd, pooled, "singular")
+    return pooled_theta, without_sd, pooled, "singular"
 
 
 def _polished(likelihood: _Likelihood, theta: np.ndarray) -> _Maximum:
@@ -245,13 +240,13 @@ def _polished(likelihood: _Likelihood, theta: np.ndarray) -> _Maximum:
         if step @ gradient < 1e-16:  # within 1e-8 standard errors of the maximum
             if theta[-1] > _CERTAIN:
                 break
-            return _Maximum(theta, np.linalg.inv(information), value, "ok")
+            return theta, np.linalg.inv(information), value, "ok"
         theta = theta + step
         theta[-1] = max(theta[-1], _SIGMA_RANGE[0])
     unknown = np.full((len(theta), len(theta)), np.nan)
     # With such an SD nearly every group answers alike throughout: the likelihood is flat.
     status = "nearly_separated" if theta[-1] > _CERTAIN else "not_converged"
-    return _Maximum(theta, unknown, np.nan, status)
+    return theta, unknown, np.nan, status
 
 
 def _basis(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -401,13 +396,13 @@ def _estimate(
         beta = pooled.beta[0]
         if pooled.status[0] != "separation":
             likelihood = _Likelihood(x @ basis, yes, codes, nodes)
-            best = _fit(likelihood, beta, pooled.covariance[0])
-            status[status == "ok"] = best.status
-            estimate = np.append(basis @ best.theta[:-1], best.theta[-1])
-            whole = np.zeros((len(estimate), len(best.theta)))
+            theta, joint, loglik, word = _fit(likelihood, beta, pooled.covariance[0])
+            status[status == "ok"] = word
+            estimate = np.append(basis @ theta[:-1], theta[-1])
+            whole = np.zeros((len(estimate), len(theta)))
             whole[:-1, :-1] = basis
             whole[-1, -1] = 1
-            return estimate, _through(whole, best.covariance), status, best.loglik
+            return estimate, _through(whole, joint), status, loglik
         # In the limit these rows are certain and say nothing more; the others decide the terms they
         # determine.
         why = "separation"

@@ -14,7 +14,7 @@ import pandas as pd
 from scipy.optimize import brentq
 from scipy.special import betainc, betaincc, betaincinv, stdtrit
 
-from katayori.errors import KatayoriError
+from katayori.errors import KatayoriError, expect
 from katayori.frames import LABEL, NUMBER_OR_NONE, FrameError, cells, flat, require
 from katayori.metrics import intervals
 
@@ -343,8 +343,7 @@ def _kind(values: pd.Series, kind: str, name: str) -> str:
     }
     if not kind:
         return next(known for known in KINDS if fits[known].all())
-    if kind not in KINDS:
-        raise KatayoriError(f"share: no kind {kind!r}; known: {', '.join(KINDS)}")
+    expect(kind, KINDS, "kind of share")
     if not fits[kind].all():
         outside = given[~fits[kind]].iloc[0]
         raise FrameError(

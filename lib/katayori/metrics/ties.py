@@ -56,15 +56,3 @@ def sign(values: ArrayLike, size: ArrayLike) -> np.ndarray:
     """
     values = np.asarray(values, float)
     return np.where(np.abs(values) <= _distance(size), 0.0, np.sign(values))
-
-
-def varies(values: ArrayLike) -> bool:
-    """Whether there are at least two different numbers among these (NaN left out).
-
-    Example:
-        >>> varies([0.1 + 0.2, 0.3]), varies([1.0, 1.1])
-        (False, True)
-    """
-    values = np.asarray(values, float)
-    known = values[~np.isnan(values)]
-    return bool(len(known) and np.ptp(known) > _distance(np.abs(known).max()))

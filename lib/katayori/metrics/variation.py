@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from katayori.frames import LABEL, LABEL_OR_NONE, FrameError, not_asked, reason_of, require_if_asked
+from katayori.frames import LABEL, LABEL_OR_NONE, FrameError, not_asked, reason_of, require
 
 
 def varies(
@@ -48,7 +48,7 @@ def varies(
         [[1, 0.0, ''], [2, 1.0, 'order']]
     """
     wanted = {value: LABEL_OR_NONE, unit: LABEL} | dict.fromkeys(factors, LABEL)
-    keys = [*require_if_asked("varies", frame, wanted, by), unit]
+    keys = [*require("varies", frame, wanted, by, if_asked=True), unit]
     columns = [*keys, "varies", "with", "answers", "unreadable", "status"]
     if frame.empty:
         return not_asked(reason_of(frame), columns)

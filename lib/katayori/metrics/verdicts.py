@@ -353,9 +353,7 @@ def _with_baseline(table: pd.DataFrame, by: list[str], column: str, level: Any) 
 # --- the word -------------------------------------------------------------------------------------
 
 
-def _clusters_needed(
-    se: float, clusters: int, margin: float, *, one_sided: bool = False
-) -> dict[str, Any]:
+def _needed(row: Mapping[Any, Any]) -> dict[str, Any]:
     """How many clusters would call a true 0 absent in four of five studies.
 
     The smallest C with (t.95 + t.90) SE sqrt(C_now / C) <= margin, quantiles on C - 1 degrees of
@@ -365,17 +363,23 @@ def _clusters_needed(
     164 where 36 clusters were asked, 57 to 205 where 20 were, 47 to 320 where 10 were.
 
     Returns:
-        needed, needed_low, needed_high; NaN without an SE or a margin.
+        needed, needed_low, needed_high; NaN without an SE or a margin. Where all clusters are alike
+        there is no SE: `alike_needed`.
 
     Source: D. J. Schuirmann, J. Pharmacokinetics and Biopharmaceutics 15 (1987), 657-680.
 
     Example:
-        >>> _clusters_needed(0.04, 20, 0.05)
+        >>> _needed({"status": "ok", "se": 0.04, "clusters": 20, "margin": 0.05})
         {'needed': 112, 'needed_low': 66, 'needed_high': 236}
     """
+    se, clusters, margin = row["se"], row["clusters"], row["margin"]
+    none = dict.fromkeys(_NEEDED, np.nan)
+    one_sided = _at_an_end(row)
+    if row["status"] == "no_variation" and not np.isnan(margin):
+        return none | {"needed": alike_needed(margin)}
     known = np.isfinite(se) and np.isfinite(margin) and margin > 0
     if not known or clusters < NO_INTERVAL_BELOW:
-        return dict.fromkeys(_NEEDED, np.nan)
+        return none
     df = clusters - 1
     tails = [df, chi2.ppf(0.975, df), chi2.ppf(0.025, df)]
     least = alike_needed(margin) if one_sided else NO_INTERVAL_BELOW
@@ -673,13 +677,6 @@ def _inside(row: Mapping[Any, Any]) -> bool:
     if _at_an_end(row):
         return bool(below if row["line"] == 0 else above)
     return bool(above and below)
-
-
-def _needed(row: Mapping[Any, Any]) -> dict[str, Any]:
-    margin = row["margin"]
-    if row["status"] == "no_variation" and not np.isnan(margin):
-        return {"needed": alike_needed(margin), "needed_low": np.nan, "needed_high": np.nan}
-    return _clusters_needed(row["se"], row["clusters"], margin, one_sided=_at_an_end(row))
 
 
 def _decided(row: Mapping[Any, Any], p: float) -> tuple[str, str]:

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from katayori.frames import LABEL, NUMBER_OR_NONE, FrameError, require_if_asked
+from katayori.frames import LABEL, NUMBER_OR_NONE, FrameError, require
 from katayori.metrics import ties
 
 
@@ -67,13 +67,11 @@ def contrast(
     units = [unit] if isinstance(unit, str) else list(unit)
     wanted = {value: NUMBER_OR_NONE} | dict.fromkeys([column, cluster, *units], LABEL)
     wanted |= {over: LABEL} if over else {}
-    names = require_if_asked("contrast", frame, wanted, by)
+    names = require("contrast", frame, wanted, by, if_asked=True)
     keys = list(dict.fromkeys([*names, *units, cluster]))
     columns = [*keys, "contrast", "above"]
     if frame.empty:
-        out = pd.DataFrame(columns=columns)
-        out.attrs = dict(frame.attrs)
-        return out
+        return frame.reindex(columns=columns)  # with the reason why it is empty
     used = frame[frame[column].isin([first, second])]
     inner = [column, over] if over else [column]
     _look_at(used, column, (first, second), [*keys, *inner])

@@ -4,8 +4,9 @@ A family is a passage and a pair of profiles, told with several selections of th
 two persons differ in one attribute, the focal one, and share the words of all others. Two designs
 are made of the same passages, words and profiles:
 
-- the paper's (presets of `PUBLISHED`): every selection that holds the focal attribute; order of the
-  options and wording of "unknown" are drawn item by item; B is always the person of the bad fact;
+- the paper's (preset `published_counts`): every selection that holds the focal attribute; order of
+  the options and wording of "unknown" are drawn item by item; B is always the person of the bad
+  fact;
 - the balanced one (second and third edition, and presets of a user's own topics): within a family
   the order of the options, the wording, the order of mention and the person of the bad fact stay as
   they are, so that nothing but the profile changes; over the families all come equally often.
@@ -41,10 +42,9 @@ if TYPE_CHECKING:
 #: Edition -> the folder of data that holds its topics.
 FOLDERS = {1: "study/inter_jbbq", 2: "study/inter_jbbq_2", 3: "study/inter_jbbq_3"}
 LEXICONS = "lexicons.yaml"
-#: What topic files give unless the user asks for other counts: the first edition.
+#: What topic files give unless the user asks for other counts: the first edition. It alone has the
+#: paper's own design; all other presets are balanced.
 PRESET = "published_counts"
-#: Presets of the paper's own design; all others are balanced.
-PUBLISHED = (PRESET, "balanced_350")
 #: The data set whose items are the study, and that of the second edition, whose items it keeps.
 STUDY = "study3"
 BALANCED = "balanced"
@@ -68,8 +68,6 @@ OWN_COLUMNS = (
 ).split()
 #: Mention, outcome and role of the six families of a passage; other passages turn some of the rows.
 _MIRRORED = ((0, 1, 0, 1, 0, 1), (0, 0, 1, 1, 0, 1), (0, 1, 1, 0, 1, 0))
-#: What the metadata of an official row must hold.
-_OF_OFFICIAL = ("item", "context_id", "attributes")
 #: What comes about equally often, alone or together (see `_side`).
 _EVEN = (
     *(("who",), ("who", "mention"), ("who", "bad"), ("first", "worse"), ("first", "outcome")),
@@ -114,12 +112,12 @@ class InterJbbq(Paper):
                 "inter-JBBQ has no public copy; set official to a folder with your own"
                 ' (with make: ARGS="-p official=FOLDER")'
             )
-        preset = own.get("preset", "") or STUDY
+        preset = own.get("preset", "") or (PRESET if topics else STUDY)
         if preset == BALANCED and not topics:
             return _data_set("", 2), versions(study_topics(2), "second edition"), []
         if preset == STUDY and not topics:
             return _data_set("", 3), study_version(), []
-        made = generate(topics, own.get("preset", "") or PRESET)
+        made = generate(topics, preset)
         return made, versions((topic for _, topic in read_topics(topics)), "user topics"), []
 
     def sets(self) -> Sets:
@@ -168,9 +166,8 @@ def generate(topics: str | Path = "", preset: str = PRESET, *, seed: int = 0) ->
         topics: a folder of topic files, or one file; empty means ours. Without a `lexicons.yaml`
             beside them ours is used; a topic file may add attributes to it.
         preset: `published_counts`, whole families that add up to the counts behind the published
-            results; `balanced_350`, 350 items a topic as the paper's text says, the last family of
-            each context incomplete; both in the paper's own design. Another name that the topic
-            files hold (`extra` is our own topic): the balanced design.
+            results, in the paper's own design. Another name that the topic files hold (`extra` is
+            our own topic): the balanced design.
         seed: of all draws.
 
     Returns:
@@ -200,17 +197,17 @@ def generate(topics: str | Path = "", preset: str = PRESET, *, seed: int = 0) ->
     """
     read = read_topics(topics)
     contexts = [context for _, topic in read for context in topic["contexts"]]
-    counts = [context.get(kind, {}) for context in contexts for kind in ("families", "items")]
-    expect(preset, sorted({name for count in counts for name in count}), "preset")
+    known = {name for context in contexts for name in context.get("families", {})}
+    expect(preset, sorted(known), "preset")
     items: list[_Row] = []
     for file, topic in read:
         with within(file):
-            if preset in PUBLISHED:
-                items += _as_published(topic, preset, seed)
+            if preset == PRESET:
+                items += _as_published(topic, seed)
             else:
                 items += _balanced_families(topic, 0, Counter(), preset, seed)
     rows = [row for item in items for row in _four(item)]
-    return _framed(rows, OWN_COLUMNS if preset in PUBLISHED else [*OWN_COLUMNS, *DESIGN])
+    return _framed(rows, OWN_COLUMNS if preset == PRESET else [*OWN_COLUMNS, *DESIGN])
 
 
 def published_quarter() -> "pd.DataFrame":
@@ -237,33 +234,20 @@ def _framed(rows: list[_Row], own: Sequence[str]) -> "pd.DataFrame":
     return pd.DataFrame(rows, columns=[*multiple_choice.COLUMNS, *own])
 
 
-def _sizes(preset: str, context: _Row) -> list[int]:
-    """How many items each family of a context has; of the study, which has no preset, three.
-
-    Only a count given in items may leave the last family incomplete.
-    """
-    if not preset:
-        return [SUBSETS] * FAMILIES
-    whole = 2 ** (len(context["attributes"]) - 1)
-    if n := context.get("items", {}).get(preset):
-        return [min(whole, n - before) for before in range(0, n, whole)]
-    return [whole] * context.get("families", {}).get(preset, 0)
-
-
-def _as_published(topic: _Row, preset: str, seed: int) -> list[_Row]:
+def _as_published(topic: _Row, seed: int) -> list[_Row]:
     """The items of a topic in the paper's design: whole families, focal attributes in turn."""
     items = []
     times: Counter[str] = Counter()  # families of the topic by focal attribute
     for context in topic["contexts"]:
         attributes = context["attributes"]
         seen: set[str] = set()
-        for rank, size in enumerate(_sizes(preset, context)):
+        for rank in range(context.get("families", {}).get(PRESET, 0)):
             focal = attributes[times.total() % len(attributes)]
             # Which group stands as A alternates, and attributes start on different sides: odd
             # numbers even out.
             side = (times[focal] + attributes.index(focal)) % 2
             times[focal] += 1
-            cell = {"rank": rank, "focal": focal, "side": side, "size": size}
+            cell = {"rank": rank, "focal": focal, "side": side}
             cell |= {"mention": "a", "outcome": "", "bad": "b"}
             for item in _own_family(seed, topic, context, cell, seen):
                 number = _number(seed, "order", item["focal_id"], item["subset"])
@@ -276,18 +260,16 @@ def _as_published(topic: _Row, preset: str, seed: int) -> list[_Row]:
 
 
 def _own_family(seed: int, topic: _Row, context: _Row, cell: _Row, seen: set[str]) -> list[_Row]:
-    """A pair of profiles over every selection that holds the focal attribute, at most `size`."""
-    focal, size = cell["focal"], cell["size"]
+    """A pair of profiles over every selection that holds the focal attribute."""
+    focal = cell["focal"]
     name = f"{topic['topic']}-{context['id']}-{cell['rank'] + 1:02d}"
     chosen = [subset for subset in _subsets(context["attributes"]) if focal in subset]
-    if size < len(chosen):
-        chosen.sort(key=lambda subset: _number(seed, name, *subset))
     for attempt in _attempts(context):
         people = _people(topic, context, cell, partial(_number, seed, name, attempt))
         if _is_new(topic, context, people, {f"{focal} {people}"}, seen):
             break
     named = cell | {"focal_id": name}
-    return [_item(topic, context, named, people, subset) for subset in chosen[:size]]
+    return [_item(topic, context, named, people, subset) for subset in chosen]
 
 
 def _attempts(context: _Row) -> Iterator[int]:
@@ -537,13 +519,13 @@ def _balanced_families(
     passage = 0
     for context in topic["contexts"]:
         seen: set[str] = set()
-        sizes = _sizes(preset, context)
-        for rank, size in enumerate(sizes):
+        count = context.get("families", {}).get(preset, 0) if preset else FAMILIES
+        for rank in range(count):
             place = topic_number, passage + rank // FAMILIES
-            cell = _cell(topic, context, place, rank % FAMILIES) | {"rank": rank, "size": size}
+            cell = _cell(topic, context, place, rank % FAMILIES) | {"rank": rank}
             cell["side"] = _side(topic, context, cell, tally)
             yield from family(topic, context, cell, seen)
-        passage += math.ceil(len(sizes) / FAMILIES)
+        passage += math.ceil(count / FAMILIES)
 
 
 def _cell(topic: _Row, context: _Row, passage: tuple[int, int], number: int) -> _Row:
@@ -764,7 +746,10 @@ def _row(item: _Row, way: str, question: str) -> _Row:
     mention, bad, order, named = item["mention"], item["bad"], item["order"], _named(item)
     polarity = "non_negative" if question == "neutral" else "negative"
     right = (bad if question == "negative" else OTHER[bad]) if is_clear else "u"
-    words, persons = [named[who] for who in order], [_person(item, who) for who in order]
+    words, target = [named[who] for who in order], item["stereotyped"]
+    # Of A and B nothing is known where no direction is set.
+    other = "non_target" if target else ""
+    persons = [{"u": "unknown", target: "target"}.get(who, other) for who in order]
     label = order.index(right)
     row = item | multiple_choice.three_options(words, persons, polarity, label)
     _, context = item["told"]
@@ -782,13 +767,6 @@ def _row(item: _Row, way: str, question: str) -> _Row:
         "answer_a": named["a"],
         "answer_b": named["b"],
     }
-
-
-def _person(item: _Row, who: str) -> str:
-    """Whom an option names; of A and B nothing is known where no direction is set."""
-    if who == "u" or not item["stereotyped"]:
-        return "unknown" if who == "u" else ""
-    return "target" if who == item["stereotyped"] else "non_target"
 
 
 def _blank_item(topic: _Row, topic_number: int, number: int, side: int, mention: str) -> _Row:
@@ -839,7 +817,7 @@ def load_inter_jbbq(folder: str | Path) -> "pd.DataFrame":
     own: list[_Row] = []
     for file, n, raw in multiple_choice.rows_of_folder(folder, "inter_jbbq", "inter-JBBQ rows"):
         metadata, place = raw["additional_metadata"], multiple_choice.unknown_option(raw)
-        if lacks := [name for name in _OF_OFFICIAL if name not in metadata]:
+        if lacks := [name for name in ("item", "context_id", "attributes") if name not in metadata]:
             raise KatayoriError(f"{file.name} row {n} lacks {', '.join(lacks)}")
         told = {name: metadata.get(name, "") for name in ("item", "context_id", "focal")}
         told |= {"unknown": raw[f"ans{place}"], "unknown_position": place}

@@ -138,8 +138,7 @@ class Paper:
         """
         listed = self.about.get("sets", {}).get(dataset, {})
         usual = listed.get("variant", "" if dataset == "study" else dataset)
-        variant: str = listed.get("prompts", {}).get(prompt_id, usual)
-        return variant
+        return listed.get("prompts", {}).get(prompt_id, usual)
 
     # -- clusters ------------------------------------------------------------------------------
 

@@ -8,7 +8,7 @@ The first edition has other scenes, of which it is asked what reasons written fi
 items are BBQ in English, and JBBQ from the folder that its owners gave the user.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import product
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -17,25 +17,27 @@ from katayori.data.bbq import CATEGORIES, MIRRORED, load_bbq, load_jbbq
 from katayori.data.files import ours, versions
 from katayori.data.multiple_choice import (
     COLUMNS,
-    CONTEXTS,
-    ORDERS as OPTION_ORDERS,
-    PERSONS,
     POLARITIES,
-    balanced,
     in_all_orders,
     in_orders,
     three_options,
 )
+from katayori.data.samples import balanced
 from katayori.errors import expect
 from katayori.papers.paper import ORDERS, Everything, OwnFile, Paper, Sets
 from katayori.papers.ranking import by_category
 from katayori.prompting.parsing import Parsed, parse_number
 from katayori.prompting.requests import Request, Response
-from katayori.prompting.simulated import drawn_option, numbered_response, three_chances, uniform
+from katayori.prompting.simulated import drawn_option, numbered_response, uniform
 
 if TYPE_CHECKING:
     import pandas as pd
 
+CONTEXTS = ("ambiguous", "biased", "counter_biased")
+#: The persons by the letters of an order.
+PERSONS = {"t": "target", "n": "non_target", "u": "unknown"}
+#: Orders of the three options: the three rotations of one, then those of its mirror image.
+OPTION_ORDERS = ("tnu", "nut", "utn", "ntu", "tun", "unt")
 #: So many of BBQ's items are asked at most, balanced: those that were recorded.
 OF_BBQ = 1000
 #: Edition -> the folder of data that holds its scenes.
@@ -503,12 +505,18 @@ def bbq_chances(
     roles = [item[f"role_{i}"] for i in range(3)]
     if set(roles) != set(ROLES):
         label = int(item["label"])
-        return three_chances([0.9 if i == label else 0.05 for i in range(3)])
+        return _three_chances([0.9 if i == label else 0.05 for i in range(3)])
     by_context = BBQ[model]
     if biased_persona:
         by_context = SURFACED.get(model, by_context)
     chances = dict(zip(ROLES, by_context[item["context_condition"]], strict=True))
-    return three_chances([chances[role] for role in roles])
+    return _three_chances([chances[role] for role in roles])
+
+
+def _three_chances(chances: Sequence[float]) -> tuple[float, float, float]:
+    """Three chances as a tuple of that length."""
+    first, second, third = chances
+    return first, second, third
 
 
 def _chatty(chosen: int, draw: float) -> str:

@@ -60,8 +60,7 @@ def files(paper: str, model: str, prompt_id: str, variant: str = "") -> dict[str
     """The files that hold the answers of a model, by name, with their count and sha256."""
     listed = manifest(paper)
     names = [shard_name(model, prompt_id, one) for one in layers(variant)]
-    of_file = ("count", "sha256")
-    return {name: {field: listed[name][field] for field in of_file} for name in names}
+    return {name: {field: listed[name][field] for field in ("count", "sha256")} for name in names}
 
 
 def shards(paper: str, prompt_id: str, variant: str = "") -> list[dict[str, Any]]:
@@ -72,11 +71,6 @@ def shards(paper: str, prompt_id: str, variant: str = "") -> list[dict[str, Any]
         for one in layers(variant)
     ]
     return [e for name, e in oldest.items() if all(name in one for one in newer)]
-
-
-def complete(entry: dict[str, Any]) -> bool:
-    """Whether a shard holds every item: neither a sample nor a recording that is not finished."""
-    return not entry.get("sample") and entry["count"] == entry.get("planned", entry["count"])
 
 
 def seed_rule(paper: str, model: str, prompt_id: str, variant: str = "") -> int | None:

@@ -6,7 +6,7 @@ Who they are and what is planted in them is written in the paper that they answe
 
 import hashlib
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from katayori.prompting.requests import Request, Response
 
@@ -21,12 +21,6 @@ def likeliest_first(chances: Mapping[str, float]) -> list[tuple[str, float]]:
     """Tokens and their log probabilities; those of equal chance stay in their order."""
     top = [(token, math.log(p)) for token, p in chances.items() if p]
     return sorted(top, key=lambda pair: -pair[1])
-
-
-def three_chances(chances: Sequence[float]) -> tuple[float, float, float]:
-    """Three chances as a tuple of that length."""
-    first, second, third = chances
-    return first, second, third
 
 
 def drawn_option(request: Request, chances: tuple[float, float, float]) -> int:

@@ -111,16 +111,16 @@ class Chart:
 
 @dataclass(frozen=True)
 class _Shared:
-    """What all panels share: all marks, the look of each name, and their width in inches."""
+    """What all panels share.
+
+    These are all marks, the look of each name, their width in inches, and the names along the
+    horizontal axis.
+    """
 
     marks: pd.DataFrame
     looks: Mapping[str, Look]
     inches: float
-
-    @property
-    def columns(self) -> list[str]:
-        """The names along the horizontal axis."""
-        return list(dict.fromkeys(self.marks["x"]))
+    columns: list[str]
 
     def text(self, value: float) -> str:
         """A number as it is written, in digits that suit the largest one."""
@@ -292,7 +292,8 @@ def _drawn(chart: Chart, marks: pd.DataFrame) -> Figure:
     width = (BESIDE_ROWS if has_rows else WITHOUT) / across
     names = [name for name in dict.fromkeys([*chart.order, *marks["look"]]) if name]
     found = looks(names, chart.look or chart.series or "model")
-    shared = _Shared(marks, found or {"": Look(DARK, "o")}, width)
+    columns = list(dict.fromkeys(marks["x"]))
+    shared = _Shared(marks, found or {"": Look(DARK, "o")}, width, columns)
     rows = rows if is_own else dict.fromkeys(groups, every)
     heights = [_height(chart, marks, rows[name]) for name in groups]
     down = math.ceil(len(groups) / across)
@@ -354,7 +355,7 @@ def _draw_panel(
         above = LINE * len(_named(chart)) / _row(chart, shared.marks, rows)
         names = [wrapped(name, ROW_NAME) for name in rows]
         ax.set(yticks=range(len(rows)), yticklabels=names, ylim=(len(rows) - 0.5, -0.5 - above))
-        ax.grid(visible=False, axis="y")
+        ax.grid(visible=False, axis="both" if chart.kind in ("heat", "grid") else "y")
     KINDS[chart.kind](ax, chart, marks.assign(height=marks["row"].map(rows.index)), shared)
     if chart.kind in ("heat", "grid", "scatter"):
         return
@@ -628,7 +629,6 @@ def _heat(ax: Axes, chart: Chart, marks: pd.DataFrame, shared: _Shared) -> None:
         _write(
             ax, one["at"], one["height"], text, "white" if is_lost else mesh.to_rgba(one["value"])
         )
-    ax.grid(visible=False)
     _name_columns(ax, shape[1], shared.columns, shared.inches)
 
 
@@ -661,7 +661,6 @@ def _grid(ax: Axes, chart: Chart, marks: pd.DataFrame, shared: _Shared) -> None:
         style: dict[str, Any] = {"color": look.colour, "markersize": size / (1 + (name == words))}
         if len(mine):
             ax.plot(mine["at"], mine["height"], look.marker, label=name, **style)
-    ax.grid(visible=False)
     ax.set_xlim(-0.5, len(shared.columns) - 0.5)
     _name_columns(ax, range(len(shared.columns)), shared.columns, shared.inches)
 

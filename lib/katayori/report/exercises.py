@@ -207,8 +207,7 @@ READS: dict[str, Function] = {
 def cases() -> Mapping[str, Cases]:
     """The cases of each function that readers write, by the name of its exercise."""
     text = read_text(paths.registry("exercise_cases.json"), "cases of exercises")
-    made: Mapping[str, Cases] = json.loads(text, object_hook=_with_tuples)
-    return made
+    return json.loads(text, object_hook=_with_tuples)
 
 
 def _with_tuples(block: dict[str, Any]) -> Any:

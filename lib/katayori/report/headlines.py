@@ -18,7 +18,7 @@ from katayori.errors import KatayoriError
 from katayori.metrics.intervals import with_interval
 from katayori.metrics.verdicts import NO_VERDICT, UNREADABLE
 from katayori.report.names import mark
-from katayori.report.run import ADDED, COUNTS, DROPPED, FIELDS, OF_VALUE
+from katayori.report.run import COUNTS, FIELDS, OF_VALUE
 
 #: What stands in the result itself.
 OF_RESULT = (
@@ -26,6 +26,12 @@ OF_RESULT = (
     *("unit", "n", "n_invalid", "clusters", "status", "line", "margin", "limit", "control"),
     *("verdict", "why", "low_bound", "high_bound"),
 )
+#: Schema 2 added `clusters`; schema 3 the verdict with its line, margin, limit, reason, bounds and
+#: control, and the variant of the recording; schema 4 dropped the older names of limit and control.
+#: What an earlier version wrote is read all the same.
+OF_VERDICT = ("line", "margin", "limit", "why", "low_bound", "high_bound", "control")
+ADDED = {"clusters", "variant", *OF_VERDICT}
+DROPPED = {"blank", "blank_status", "detects", "detects_status"}
 NUMBERS = ("value", *OF_VALUE)
 #: A result with another status, or with a verdict that forbids it, has no value to show.
 WITH_VALUE = ("ok", "count")

@@ -12,9 +12,6 @@ from katayori.errors import expect
 if TYPE_CHECKING:
     import pandas as pd
 
-#: The notebook about all papers, which has terms of its own.
-OVERVIEW = "overview"
-
 
 @lru_cache
 def listed() -> dict[str, Any]:
@@ -23,8 +20,7 @@ def listed() -> dict[str, Any]:
     Names of columns and statuses, pairs of columns that are one in a table, columns in the unit of
     the value, and what to do about a status.
     """
-    blocks: dict[str, Any] = files.ours("column_names.yaml")
-    return blocks
+    return files.ours("column_names.yaml")
 
 
 def human(column: str) -> str:
@@ -64,7 +60,7 @@ def glossary(paper: str | None = None) -> "pd.DataFrame":
     """
     found = terms().rename(columns={"ja": "日本語", "see": "function"})
     if paper is not None:
-        expect(paper, (*paper_facts.ids(), OVERVIEW), "paper of the glossary")
+        expect(paper, (*paper_facts.ids(), "overview"), "paper of the glossary")
         found = found[[papers == "all" or paper in papers for papers in found["papers"]]]
     found["function"] = found["function"].str.replace(r"\.(\w+)$", r": \1", regex=True)
     return found[["term", "日本語", "meaning", "function"]].reset_index(drop=True)

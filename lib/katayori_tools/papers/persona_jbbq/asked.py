@@ -4,7 +4,7 @@ Diff_a lies.
 
 import pandas as pd
 
-from katayori.data.multiple_choice import balanced
+from katayori.data.samples import balanced
 from katayori.metrics import bbq
 from katayori.papers.persona_jbbq import PAPER, as_given, load_first
 from katayori_tools.papers import Measured
