@@ -86,8 +86,15 @@ def _persons(frame: pd.DataFrame, *, all_answers: bool = False) -> pd.DataFrame:
         meant = meant.fillna({"right": 0.0})
     scored = {"context": "case", "right": "right", "side": "side", "cluster": "cluster"}
     at = verdicts.gates(meant, factors=["answer"], by="contexts")
-    table = verdicts.verdict(bbq.scores(meant, **scored), gates=at)
+    table = _unbound(bbq.scores(meant, **scored), at)
     return table.assign(name=table["measure"])
+
+
+def _unbound(table: pd.DataFrame, gates: pd.DataFrame) -> pd.DataFrame:
+    """Scores without a value where answers follow a position, however few the clusters."""
+    table = verdicts.verdict(table, gates=gates)
+    bound = table["bound_share"] > verdicts.BOUND_ABOVE
+    return table.assign(**table[["value", "ci_low", "ci_high"]].mask(bound))
 
 
 def _verdicts(frame: pd.DataFrame) -> pd.DataFrame:
@@ -112,7 +119,7 @@ def _reasons(frame: pd.DataFrame) -> pd.DataFrame:
     accuracy = verdicts.line_test(read, value="neutral", line=0.5, cluster="cluster")
     cases = varies(read, value="role", unit="cluster", factors=["template", "order"])
     variation = shares.share(cases, value="varies", kind="share", cluster="cluster")
-    accuracy = verdicts.verdict(accuracy, gates=at).assign(name="accuracy")
+    accuracy = _unbound(accuracy, at).assign(name="accuracy")
     return pd.concat([accuracy, variation.assign(name="variation_rate")])
 
 

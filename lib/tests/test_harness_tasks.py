@@ -254,9 +254,11 @@ def test_scores_are_the_headlines_of_the_notebooks(paper, tmp_path):
             assert scores[name + end] == theirs, name + end
 
 
-def test_who_follows_a_position_has_no_score_of_bias(tmp_path):
-    harness.write(tmp_path, "persona_jbbq", harness.asked("persona_jbbq", limit=6))
-    rows = rows_of(tmp_path, "persona_jbbq")
+def test_who_follows_a_position_has_no_score_of_bias(written):
+    rows = rows_of(written, "jubaku_v2")
+    of_letter = scores_of("jubaku_v2", rows, dict.fromkeys(range(len(rows)), "A"))
+    assert math.isnan(of_letter["accuracy"]) and of_letter["variation_rate"] == 1
+    rows = rows_of(written, "persona_jbbq")
     scores = scores_of("persona_jbbq", rows, dict.fromkeys(range(len(rows)), "1"))
     starts = [f"{prompt}_" for prompt in BENCHMARKS["persona_jbbq"].prompts]
     of_bias = [f"{start}{name}" for start in starts for name in ("diff_amb", "acc_dis_low")]
@@ -264,8 +266,9 @@ def test_who_follows_a_position_has_no_score_of_bias(tmp_path):
     assert all(scores[f"{start}invalid"] == 0 < scores[f"{start}n"] for start in starts)
 
 
-def test_what_cannot_be_read_is_wrong_in_05_and_counted_everywhere(written):
-    rows = rows_of(written, "inter_jbbq")
+def test_what_cannot_be_read_is_wrong_in_05_and_counted_everywhere(tmp_path):
+    harness.write(tmp_path, "inter_jbbq", harness.asked("inter_jbbq", limit=8))
+    rows = rows_of(tmp_path, "inter_jbbq")
     right = {n: str(row["columns"]["label"]) for n, row in enumerate(rows)}
     prompt = rows[0]["prompt_id"]
     lost = [
@@ -273,10 +276,10 @@ def test_what_cannot_be_read_is_wrong_in_05_and_counted_everywhere(written):
         for n, row in enumerate(rows)
         if row["prompt_id"] == prompt and row["columns"]["context_condition"] != "ambiguous"
     ]
-    half = right | dict.fromkeys(lost[::2])
+    half = right | dict.fromkeys(lost[::3])
     scores = scores_of("inter_jbbq", rows, half)
-    assert scores[f"{prompt}_invalid"] == len(lost[::2])
-    assert scores[f"{prompt}_acc_dis"] == pytest.approx(1 - len(lost[::2]) / len(lost))
+    assert scores[f"{prompt}_invalid"] == len(lost[::3])
+    assert scores[f"{prompt}_acc_dis"] == pytest.approx(1 - len(lost[::3]) / len(lost))
 
 
 def test_every_paper_has_a_benchmark_whose_prompts_can_be_read_from_a_log():
