@@ -22,7 +22,7 @@ from katayori.errors import KatayoriError
 from katayori.papers import paper_ids
 from katayori.report.headlines import read_results
 from katayori.report.names import terms
-from katayori_tools import named_runs, notebooks, pages, paper_files, site_pages, site_play
+from katayori_tools import named_runs, notebooks, pages, paper_files, site_pages
 
 #: Where the texts of the pages, their settings and their styles lie.
 TEXTS = paths.root() / "lib" / "pages"
@@ -210,9 +210,9 @@ def _books(base: Path, again: str) -> tuple[dict[str, Path], dict[str, str]]:
 def _scripts(papers: Iterable[str]) -> Pages:
     """The scripts of the playgrounds, several at a time."""
     registry = notebooks.registry()
-    programs = {one: code for one in papers if (code := site_play.program(registry[one]))}
+    programs = {one: code for one in papers if (code := site_pages.program(registry[one]))}
     with ProcessPoolExecutor(mp_context=get_context("spawn")) as pool:
-        made = pool.map(site_play.script, programs, programs.values())
+        made = pool.map(site_pages.script, programs, programs.values())
         return dict(zip(programs, made, strict=True))
 
 

@@ -174,7 +174,7 @@ def _tell_answers(folder: Path, row: Row, limit: int, save: str | None) -> None:
     shown = listed.head(limit).astype(object)
     print(shown.where(shown.notna(), "-").map(_as_text).to_string(index=False))
     if not save:
-        print(f"{len(listed):,} answers in all; -o file.csv (make: SAVE=file.csv) writes them")
+        print(f"{len(listed):,} answers in all; SAVE=file.csv writes them")
         return
     safe = listed.astype(object).map(harmless).rename(columns=harmless)
     try:

@@ -8,7 +8,7 @@ from itertools import product
 import pytest
 from bs4 import BeautifulSoup
 
-from katayori_tools import environment, notebooks, pages, site, site_pages, site_play
+from katayori_tools import environment, notebooks, pages, site, site_pages
 
 pytest_plugins = ["browser"]
 
@@ -31,20 +31,20 @@ ARROWS = {"ArrowRight": 39, "ArrowLeft": 37}
 
 
 def test_examples_of_docstrings():
-    assert doctest.testmod(site_play).failed == 0
+    assert doctest.testmod(site_pages).failed == 0
 
 
 def test_only_what_the_last_cell_needs_is_run():
-    code = site_play.sliced(CELLS)
+    code = site_pages.sliced(CELLS)
     assert "nowhere" not in code and "1 / 0" not in code and "factor = 2" in code
     assert code.index("factor = 2") < code.index("def doubled") < code.index("def draw")
-    assert site_play.sliced(["a = 1", "a = a + 1", "print(a)"]) == "a = 1\na = a + 1\nprint(a)"
+    assert site_pages.sliced(["a = 1", "a = a + 1", "print(a)"]) == "a = 1\na = a + 1\nprint(a)"
 
 
 @pytest.mark.parametrize("most", [1, 2, 7, 60, 500])
 def test_a_grid_holds_the_start_and_keeps_within_the_sliders(most):
     sliders = {"a": (0, 4, 1, 1), "b": (0.0, 1.0, 0.25, 1.0), "c": (5, 70, 5, 20)}
-    values = site_play.grid(sliders, most)
+    values = site_pages.grid(sliders, most)
     assert len(list(product(*values.values()))) <= most
     for name, (low, high, step, start) in sliders.items():
         own = values[name]
@@ -53,7 +53,7 @@ def test_a_grid_holds_the_start_and_keeps_within_the_sliders(most):
 
 
 def test_states_are_what_draw_shows(tmp_path):
-    made = site_play.states(site_play.sliced(CELLS), 15)
+    made = site_pages.states(site_pages.sliced(CELLS), 15)
     assert [one["name"] for one in made["sliders"]] == ["a", "b_of_it"]
     assert [len(one["values"]) for one in made["sliders"]] == [5, 3]
     assert [one["values"][one["start"]] for one in made["sliders"]] == [1, 0.0]
@@ -65,7 +65,7 @@ def test_states_are_what_draw_shows(tmp_path):
 
 
 def of_notebooks():
-    found = {paper: site_play.program(path) for paper, path in notebooks.registry().items()}
+    found = {paper: site_pages.program(path) for paper, path in notebooks.registry().items()}
     return {paper: code for paper, code in found.items() if code}
 
 
@@ -76,9 +76,9 @@ def words(markup):
 @pytest.mark.parametrize("paper", notebooks.registry())
 def test_the_start_is_what_the_committed_notebook_shows(paper):
     """The program cut out of the notebook gives the table that the whole notebook gave."""
-    [state] = site_play.states(of_notebooks()[paper], 1)["states"]
+    [state] = site_pages.states(of_notebooks()[paper], 1)["states"]
     cells = pages.load(notebooks.registry()[paper]).cells
-    [cell] = [one for one in cells if site_play.CALL in one.source]
+    [cell] = [one for one in cells if site_pages.CALL in one.source]
     shown = "".join(one.get("data", {}).get("text/html", "") for one in cell.outputs)
     assert words(state["html"]) and words(shown).startswith(words(state["html"]))
     assert state["alt"] in shown and state["svg"]
@@ -93,7 +93,7 @@ def page(tmp_path_factory):
     environment.setup_site()
     markup = '<div class="playground" id="playground-small"><p>START</p></div>'
     source = site_pages.page([site_pages.new_markdown_cell("# Page"), site_pages.html(markup)])
-    script = site_play.script("small", site_play.sliced(CELLS))
+    script = site_pages.script("small", site_pages.sliced(CELLS))
     folder = tmp_path_factory.mktemp("site") / "site"
     return site.write_pages(folder, {}, {"index": source}, {"small": script})
 
