@@ -11,9 +11,9 @@ if TYPE_CHECKING:
     from katayori.report.explorers import explorer, playground
     from katayori.report.names import glossary
     from katayori.report.run import Run
-    from katayori.report.tables import show, show_text
+    from katayori.report.tables import show, show_text, simulated
 
-__all__ = ["Run", "check", "explorer", "glossary", "playground", "show", "show_text"]
+__all__ = ["Run", "check", "explorer", "glossary", "playground", "show", "show_text", "simulated"]
 _MODULES = {
     "Run": "run",
     "check": "exercises",
@@ -22,6 +22,7 @@ _MODULES = {
     "playground": "explorers",
     "show": "tables",
     "show_text": "tables",
+    "simulated": "tables",
 }
 
 

@@ -10,6 +10,7 @@ from io import BytesIO
 from typing import TYPE_CHECKING, Any, NamedTuple
 from unicodedata import east_asian_width
 
+from katayori import paths
 from katayori.report.names import human, listed, mark
 
 if TYPE_CHECKING:
@@ -202,6 +203,19 @@ def show_text(text: str, title: str | None = None) -> Shown:
     head = f"<p><strong>{escape(title)}</strong></p>" if title else ""
     body = f'<pre style="white-space: pre-wrap; text-align: left">{escape(text)}</pre>'
     return Shown(head + body, (f"{visible(title)}\n" if title else "") + visible(text))
+
+
+def simulated(name: str) -> "pd.DataFrame":
+    """What `make simulate` stored below `data/simulated` under a name; `power_*` takes several.
+
+    Example:
+        >>> simulated("interval_coverage").columns[:2].tolist()
+        ['kind', 'case']
+    """
+    import pandas as pd
+
+    files = sorted((paths.data_dir() / "simulated").glob(f"{name}.csv"))
+    return pd.concat([pd.read_csv(file) for file in files], ignore_index=True)
 
 
 def unwrap(value: Any) -> Any:
