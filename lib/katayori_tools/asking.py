@@ -171,12 +171,10 @@ def items_of(
     expect(dataset, ("study", "official", *room.more, *sets), f"data set of {paper}")
     if dataset in sets:
         items = sample(sets[dataset](), size)
-    elif dataset in room.more:
+    elif dataset in room.more or size is not None or is_recorded:
         items = as_planned(paper, dataset, size)
-    elif size is None and not is_recorded:
-        items = load_rows(paper, dataset, limit=limit, own=own)
     else:
-        items = as_planned(paper, dataset, size)
+        items = load_rows(paper, dataset, limit=limit, own=own)
     rows: Any = items.to_dict("records")  # pandas does not say that its columns have names
     return rows
 

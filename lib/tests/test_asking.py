@@ -6,12 +6,10 @@ from dataclasses import replace
 
 import pytest
 from api_double import Double
-from conftest import write_plan
 
 from katayori import paths
 from katayori.errors import KatayoriError
-from katayori.papers import discrim_eval, get_paper, paper_ids
-from katayori.prompting import recordings
+from katayori.papers import get_paper, paper_ids
 from katayori.prompting.models import get_model
 from katayori.prompting.prompts import load_prompts
 from katayori.prompting.requests import Response, build
@@ -76,47 +74,6 @@ def test_wrong_names_get_one_line(house, call, says):
         call()
 
 
-def test_recording_continues_exports_and_asks_nothing_twice(house, monkeypatch, capsys):
-    """Each entry of the plan becomes a shard as it completes; a second `make record` asks nothing."""
-    server = pytest.importorskip("katayori_tools.engines.server")
-    assert set(server.ENGINES) >= {"local-vllm", "local-xllamacpp"}
-    with Double() as double:
-        whole = {"models": "qwen2.5-coder-0.5b", "base_url": double.url, "concurrency": 8}
-        _record(models="qwen2.5-coder-0.5b", base_url=double.url, limit=5)
-        assert (
-            double.asked == 15 and recordings.manifest("discrim_eval") == {}
-        )  # a pilot is not a recording
-        _record(**whole)
-        assert double.asked == 2 * 270 + 10 and set(double.bodies.values()) == {1}
-        _record(**whole)
-        assert double.asked == 550
-    entries = recordings.manifest("discrim_eval")
-    assert {name: entry["count"] for name, entry in entries.items()} == {
-        "qwen2.5-coder-0.5b/de_answer_line.jsonl.gz": 270,
-        "qwen2.5-coder-0.5b/de_answer_line@seed1.jsonl.gz": 10,
-        "qwen2.5-coder-0.5b/de_answer_prefix.jsonl.gz": 270,
-    }
-    line = entries["qwen2.5-coder-0.5b/de_answer_line.jsonl.gz"]
-    assert line["request"]["seed"] == "per item and repetition" and line["endpoint"] == "local-vllm"
-    assert entries["qwen2.5-coder-0.5b/de_answer_line@seed1.jsonl.gz"]["request"]["seed"] == 1
-    assert {body["temperature"] for body in double.requests} == {0, 1.0}
-    assert "0 of 540 to ask" in capsys.readouterr().out
-
-
-def test_an_incomplete_shard_is_not_exported(house, monkeypatch, capsys):
-    pytest.importorskip("katayori_tools.engines.server")
-
-    def script(body, before):
-        return "bad_request" if "80-year-old" in body["messages"][0]["content"] else None
-
-    with Double(script) as double:
-        _record(models="smollm2-135m", base_url=double.url)
-    assert (
-        "left; start `make record` again" in capsys.readouterr().out
-        and recordings.manifest("discrim_eval") == {}
-    )
-
-
 @pytest.mark.parametrize("paper", paper_ids())
 def test_a_whole_set_is_asked_as_a_study_reads_it(paper):
     """Also where some of its items were written anew after the first recording."""
@@ -127,79 +84,6 @@ def test_a_whole_set_is_asked_as_a_study_reads_it(paper):
     }
     assert ids["whole"] == ids["all"]
     assert (ids["whole"] != ids["recorded"]) == ("+" in get_paper(paper).variant_of("study", ""))
-
-
-def test_an_unfinished_recording_keeps_whole_questions_and_goes_on_elsewhere(house, monkeypatch):
-    """Committed shards are put back into an empty store: a machine that never saw them asks only what is missing."""
-    pytest.importorskip("katayori_tools.engines.server")
-    entry = {
-        "dataset": "study",
-        "models": ["qwen2.5-coder-0.5b"],
-        "prompts": ["de_answer_line", "de_answer_prefix"],
-    }
-    write_plan(house / "data", [entry | {"whole": "decision_question_id"}])
-    last = asking.items_of("discrim_eval", "study")[-1]["question"][-40:]
-
-    def script(body, before):
-        text = body["messages"][0]["content"]
-        return "bad_request" if last in text and "80-year-old white" in text else None
-
-    with Double(script) as double:
-        _record(base_url=double.url, concurrency=4)
-    entries = recordings.manifest("discrim_eval").values()
-    assert [(e["count"], e["planned"]) for e in entries] == [(135, 270), (135, 270)]
-    monkeypatch.setenv("KATAYORI_CACHE", str(house / "another"))
-    with Double() as double:
-        _record(base_url=double.url, concurrency=4)
-        assert double.asked == 270
-    assert [e["count"] for e in recordings.manifest("discrim_eval").values()] == [270, 270]
-
-
-def test_a_third_party_recording_asks_what_was_recorded_first(house, monkeypatch):
-    """A machine that holds more of the set than the one of the first recording does not ask all of it."""
-    entries = [
-        {
-            "dataset": "official",
-            "models": ["smollm2-135m", "qwen2.5-coder-0.5b"],
-            "variant": "official",
-        }
-    ]
-    entries[0]["prompts"] = ["de_answer_line"]
-    write_plan(house / "data", entries)
-    items = discrim_eval.load_study()
-    for model, held, asked in (
-        ("smollm2-135m", items.head(7), 7),
-        ("qwen2.5-coder-0.5b", items, 7),
-    ):
-        monkeypatch.setattr(
-            discrim_eval.PAPER, "read", lambda *_, held=held: (held, "official", [])
-        )
-        with Double() as double:
-            _record(models=model, base_url=double.url)
-        assert double.asked == asked
-    assert {e["count"] for e in recordings.manifest("discrim_eval").values()} == {7}
-
-
-def test_answers_to_third_party_items_keep_what_answers_and_no_prose(house):
-    """One token answers by its probabilities and stays as it is; of a text only what is read from it is kept."""
-    model, endpoint = get_model("qwen2.5-coder-0.5b")
-    one = asking.Scope(sample=1)
-    [one_token] = asking.requests_of("discrim_eval", model, endpoint, ["de_answer_prefix"], one)
-    forced = Response("ok", " yes", "length", [(" yes", -0.1)])
-    assert record.bare(one_token, forced) == forced
-    [line] = asking.requests_of("discrim_eval", model, endpoint, ["de_answer_line"], one)
-    said = record.bare(line, Response("ok", "Your question says so.\nAnswer: no", "stop"))
-    assert (said.outcome, said.text) == ("ok", "Answer: no")
-    assert record.bare(line, Response("ok", "I quote the question.", "stop")).text == ""
-    number = replace(line, paper="persona_jbbq")
-    said = [
-        record.bare(number, Response("ok", text, "stop", [("1", -0.1)]))
-        for text in ("1\n", "1: the passage")
-    ]
-    assert [(a.outcome, a.text, len(a.top)) for a in said] == [
-        ("ok", "1", 1),
-        ("out_of_choice", "", 1),
-    ]
 
 
 def test_live_asks_whole_questions_and_then_runs_the_notebooks(house, monkeypatch, capsys):

@@ -7,15 +7,19 @@ import time
 from contextlib import nullcontext
 from dataclasses import replace
 
+import pandas as pd
 import pytest
 from api_double import Double
 from conftest import write_plan
 
+from katayori.data import paper_facts
 from katayori.errors import KatayoriError
+from katayori.papers import discrim_eval, get_paper
 from katayori.prompting import recordings
-from katayori.prompting.requests import Response
+from katayori.prompting.models import get_model
+from katayori.prompting.requests import Response, seed_rule_of
 from katayori.prompting.store import store_path
-from katayori_tools import record
+from katayori_tools import asking, record
 from katayori_tools.answer_store import Store
 
 SMALL, LARGE = "qwen2.5-coder-0.5b", "qwen2.5-coder-1.5b"
@@ -28,6 +32,8 @@ ENTRY = {
     "whole": "item_id",
     "sample": 6,
 }
+PLAIN = {name: ENTRY[name] for name in ("priority", "dataset", "variant", "prompts")}
+PLAIN |= {"models": [LARGE, SMALL]}
 
 
 def _record(**given) -> int:
@@ -174,3 +180,245 @@ def test_an_engine_leaves_sigterm_to_who_has_taken_it(house, monkeypatch):
     with pytest.raises(Terminated), terminable(), server.serve("m", "local-dummy"):
         os.kill(os.getpid(), signal.SIGTERM)
         time.sleep(1)
+
+
+# -- shards ----------------------------------------------------------------------------------------
+
+
+def test_recording_continues_exports_and_asks_nothing_twice(house, monkeypatch, capsys):
+    """Each entry of the plan becomes a shard as it completes; a second start asks nothing."""
+    server = pytest.importorskip("katayori_tools.engines.server")
+    assert set(server.ENGINES) >= {"local-vllm", "local-xllamacpp"}
+    with Double() as double:
+        whole = {"models": "qwen2.5-coder-0.5b", "base_url": double.url, "concurrency": 8}
+        _record(models="qwen2.5-coder-0.5b", base_url=double.url, limit=5)
+        assert (
+            double.asked == 15 and recordings.manifest("discrim_eval") == {}
+        )  # a pilot is not a recording
+        _record(**whole)
+        assert double.asked == 2 * 270 + 10 and set(double.bodies.values()) == {1}
+        _record(**whole)
+        assert double.asked == 550
+    entries = recordings.manifest("discrim_eval")
+    assert {name: entry["count"] for name, entry in entries.items()} == {
+        "qwen2.5-coder-0.5b/de_answer_line.jsonl.gz": 270,
+        "qwen2.5-coder-0.5b/de_answer_line@seed1.jsonl.gz": 10,
+        "qwen2.5-coder-0.5b/de_answer_prefix.jsonl.gz": 270,
+    }
+    line = entries["qwen2.5-coder-0.5b/de_answer_line.jsonl.gz"]
+    assert line["request"]["seed"] == "per item and repetition" and line["endpoint"] == "local-vllm"
+    assert entries["qwen2.5-coder-0.5b/de_answer_line@seed1.jsonl.gz"]["request"]["seed"] == 1
+    assert {body["temperature"] for body in double.requests} == {0, 1.0}
+    assert "0 of 540 to ask" in capsys.readouterr().out
+
+
+def test_an_incomplete_shard_is_not_exported(house, monkeypatch, capsys):
+    pytest.importorskip("katayori_tools.engines.server")
+
+    def script(body, before):
+        return "bad_request" if "80-year-old" in body["messages"][0]["content"] else None
+
+    with Double(script) as double:
+        _record(models="smollm2-135m", base_url=double.url)
+    assert (
+        "left; start `make record` again" in capsys.readouterr().out
+        and recordings.manifest("discrim_eval") == {}
+    )
+
+
+def test_an_unfinished_recording_keeps_whole_questions_and_goes_on_elsewhere(house, monkeypatch):
+    """Committed shards are put back into an empty store: another machine asks what is missing."""
+    pytest.importorskip("katayori_tools.engines.server")
+    entry = {
+        "dataset": "study",
+        "models": ["qwen2.5-coder-0.5b"],
+        "prompts": ["de_answer_line", "de_answer_prefix"],
+    }
+    write_plan(house / "data", [entry | {"whole": "decision_question_id"}])
+    last = asking.items_of("discrim_eval", "study")[-1]["question"][-40:]
+
+    def script(body, before):
+        text = body["messages"][0]["content"]
+        return "bad_request" if last in text and "80-year-old white" in text else None
+
+    with Double(script) as double:
+        _record(base_url=double.url, concurrency=4)
+    entries = recordings.manifest("discrim_eval").values()
+    assert [(e["count"], e["planned"]) for e in entries] == [(135, 270), (135, 270)]
+    monkeypatch.setenv("KATAYORI_CACHE", str(house / "another"))
+    with Double() as double:
+        _record(base_url=double.url, concurrency=4)
+        assert double.asked == 270
+    assert [e["count"] for e in recordings.manifest("discrim_eval").values()] == [270, 270]
+
+
+def test_a_third_party_recording_asks_what_was_recorded_first(house, monkeypatch):
+    """A machine that holds more of the set than the first one does not ask all of it."""
+    entries = [
+        {
+            "dataset": "official",
+            "models": ["smollm2-135m", "qwen2.5-coder-0.5b"],
+            "variant": "official",
+        }
+    ]
+    entries[0]["prompts"] = ["de_answer_line"]
+    write_plan(house / "data", entries)
+    items = discrim_eval.load_study()
+    for model, held, asked in (
+        ("smollm2-135m", items.head(7), 7),
+        ("qwen2.5-coder-0.5b", items, 7),
+    ):
+        monkeypatch.setattr(
+            discrim_eval.PAPER, "read", lambda *_, held=held: (held, "official", [])
+        )
+        with Double() as double:
+            _record(models=model, base_url=double.url)
+        assert double.asked == asked
+    assert {e["count"] for e in recordings.manifest("discrim_eval").values()} == {7}
+
+
+def test_answers_to_third_party_items_keep_what_answers_and_no_prose(house):
+    """One token answers by its probabilities and stays; of a text only what is read is kept."""
+    model, endpoint = get_model("qwen2.5-coder-0.5b")
+    one = asking.Scope(sample=1)
+    [one_token] = asking.requests_of("discrim_eval", model, endpoint, ["de_answer_prefix"], one)
+    forced = Response("ok", " yes", "length", [(" yes", -0.1)])
+    assert record.bare(one_token, forced) == forced
+    [line] = asking.requests_of("discrim_eval", model, endpoint, ["de_answer_line"], one)
+    said = record.bare(line, Response("ok", "Your question says so.\nAnswer: no", "stop"))
+    assert (said.outcome, said.text) == ("ok", "Answer: no")
+    assert record.bare(line, Response("ok", "I quote the question.", "stop")).text == ""
+    number = replace(line, paper="persona_jbbq")
+    said = [
+        record.bare(number, Response("ok", text, "stop", [("1", -0.1)]))
+        for text in ("1\n", "1: the passage")
+    ]
+    assert [(a.outcome, a.text, len(a.top)) for a in said] == [
+        ("ok", "1", 1),
+        ("out_of_choice", "", 1),
+    ]
+
+
+# -- the plan --------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def planned(house):
+    """Writes a plan with these second-edition entries."""
+
+    def write(*entries):
+        write_plan(house / "data", second=entries)
+
+    return write
+
+
+def test_the_shipped_second_edition_can_be_asked():
+    """Prompts and models exist; a data set is of its paper's second edition, or stood before."""
+    listed = [entry for facts in paper_facts.every() for entry in facts["second_edition"]]
+    works = [one for one in record.works() if one.edition == "second"]
+    assert len(works) == sum(len(e["models"]) for e in listed)
+    assert all(work.variant and work.priority for work in works)
+    for work in works:
+        known = (
+            *get_paper(work.paper).sets(),
+            "study",
+            "official",
+            *get_paper(work.paper).more,
+        )
+        assert work.dataset in known, work.name
+
+
+@pytest.mark.slow
+def test_the_sampled_answers_are_asked_anew_by_rule_2(monkeypatch, tmp_path):
+    """9,450 requests a model, none of them one of the first edition's."""
+    monkeypatch.setenv("KATAYORI_CACHE", str(tmp_path))
+    found = [w for w in record.works(["discrim_eval"]) if w.variant == "seed2" and w.priority]
+    assert [work.model for work in found] == [SMALL, LARGE]
+    with Store(store_path()) as store:
+        asked = [record.requests_of(w, *w.at(), store) for w in found]
+    assert [len(requests) for requests in asked] == [9450, 9450]
+    assert {seed_rule_of(q) for requests in asked for q in requests} == {2}
+    assert len({q.body["seed"] for requests in asked for q in requests}) > 18_890
+
+
+def test_by_priority_and_then_the_smaller_model(planned):
+    planned(PLAIN, PLAIN | {"priority": 1, "variant": "other"})
+    order = [(work.priority, work.model) for work in record.works(["discrim_eval"])]
+    assert order == [(1, SMALL), (1, LARGE), (3, SMALL), (3, LARGE)]
+
+
+@pytest.mark.parametrize(
+    "change, says",
+    [
+        ({"dataset": "study", "variant": ""}, r"second_edition\[0\] names no variant"),
+        ({"prompts": ["de_none"]}, "unknown prompt of discrim_eval 'de_none'"),
+        ({"kind": "guess"}, "kind must be chat or likelihood, not 'guess'"),
+        ({"kind": "likelihood"}, "prompt de_answer_line is of kind chat"),
+        ({"priority": 0}, "priority must be at least 1, not 0"),
+        ({"repetitions": 0}, "repetitions must be a number above 0"),
+        ({"repetitions": "12"}, "repetitions must be a number above 0"),
+        ({"promts": []}, r"second_edition\[0\]: unknown field 'promts'; known: dataset, models"),
+    ],
+)
+def test_a_wrong_entry_is_told_before_anything_is_asked(planned, change, says):
+    planned(PLAIN | change)
+    with pytest.raises(KatayoriError, match=says):
+        record.works(["discrim_eval"])
+
+
+def test_an_entry_that_lacks_something_says_what(planned):
+    planned({"priority": 1})
+    with pytest.raises(KatayoriError, match=r"second_edition\[0\] lacks dataset, models, prompts"):
+        record.works(["discrim_eval"])
+
+
+def test_an_edition_is_listed_by_its_section(house):
+    later = PLAIN | {"priority": 1, "variant": "study3_seed2"}
+    write_plan(house / "data", [], [PLAIN], [later])
+    listed = [(work.edition, work.variant) for work in record.works(["discrim_eval"], [LARGE])]
+    assert listed == [("third", "study3_seed2"), ("second", "seed2")]
+    assert len(record.works(["discrim_eval"], [SMALL])) == 2
+    write_plan(house / "data", [], [], [later | {"prompts": ["de_none"]}])
+    with pytest.raises(KatayoriError, match="third_edition, entry 1"):
+        record.works(["discrim_eval"])
+
+
+@pytest.mark.parametrize("given, asked", [(1, {0}), (3, {0, 1, 2}), ([1, 4], {1, 4})])
+def test_repetitions_are_a_number_or_a_list(planned, given, asked):
+    planned(PLAIN | {"repetitions": given, "sample": 4})
+    work = record.works(["discrim_eval"], [SMALL])[0]
+    with Store(store_path()) as store:
+        requests = record.requests_of(work, *work.at(), store)
+    assert {q.repetition for q in requests} == asked and len(requests) == 4 * len(asked)
+    assert len({q.body["seed"] for q in requests}) == len(requests)
+
+
+def test_data_sets_of_the_second_edition_are_asked_and_are_ours(planned, monkeypatch):
+    """The request carries the data set's name, which is also its variant."""
+    items = pd.DataFrame({"item_id": ["de2-1", "de2-2"], "question": ["A?", "B?"]})
+    second = {"toy": lambda: items}
+    monkeypatch.setattr(get_paper("discrim_eval"), "sets", lambda: second)
+    planned({k: v for k, v in PLAIN.items() if k != "variant"} | {"dataset": "toy"})
+    work = record.works(["discrim_eval"], [SMALL])[0]
+    with Store(store_path()) as store:
+        requests = record.requests_of(work, *work.at(), store)
+    assert [(q.item_id, q.dataset, q.variant) for q in requests] == [
+        ("de2-1", "toy", "toy"),
+        ("de2-2", "toy", "toy"),
+    ]
+    assert work.ours and not get_paper("discrim_eval").is_ours("official")
+
+
+def test_a_part_of_a_data_set_keeps_groups_together(planned, monkeypatch):
+    """Both orders of a pair are asked, or neither; a pilot of so many items, too."""
+    pairs = [f"p{n // 2}" for n in range(12)]
+    items = pd.DataFrame({"item_id": [f"i{n}" for n in range(12)], "pair_id": pairs})
+    second = {"toy": lambda: items.assign(question="A?")}
+    monkeypatch.setattr(get_paper("discrim_eval"), "sets", lambda: second)
+    planned(PLAIN | {"dataset": "toy", "variant": "toy", "size": 4, "whole": "pair_id"})
+    work = record.works(["discrim_eval"], [SMALL])[0]
+    with Store(store_path()) as store:
+        for limit, n in ((None, 4), (5, 6)):
+            asked = record.requests_of(work, *work.at(), store, limit)
+            counts = pd.Series([q.fields["pair_id"] for q in asked]).value_counts()
+            assert len(asked) == n and set(counts) == {2}
