@@ -67,10 +67,9 @@ def analyse(
     files = [Path(log) for log in logs if log]
     if not files:
         raise KatayoriError("name a log: make analyse LOG=my.eval")
-    names = columns_of(column)
     words = [word.strip() for word in options.split(",") if word.strip()]
     frame, notes = reader.frame_of(files, words)
-    _check_there(names, frame)
+    names = columns_of(column, frame)
     first, kind, guessed = files[0], *chosen(frame, kind, names)
     about = listed()["kinds"][kind]
     print(f"{first.name}: {about['about']}, kind {kind} ({guessed})", file=sys.stderr)
@@ -107,18 +106,20 @@ def analyse(
     return 0
 
 
-def columns_of(texts: Sequence[str]) -> dict[str, str]:
+def columns_of(texts: Sequence[str], frame: pd.DataFrame) -> dict[str, str]:
     """Of `name=column` texts the names and columns.
 
-    Raises KatayoriError for a text of another form, a name given twice and one that no kind knows.
+    Raises KatayoriError for a text of another form, a name that is given twice or that no kind
+    knows, and a column that is not there.
 
     Example:
-        >>> columns_of(["cluster=template", "people=anna,ben"])
-        {'cluster': 'template', 'people': 'anna,ben'}
+        >>> columns_of(["cluster=template", "people=anna,ben"], pd.DataFrame(columns=["template"]))
+        Traceback (most recent call last):
+        ...
+        katayori.errors.KatayoriError: --column people=anna,ben: no column 'anna'; there: template
     """
-    known = {**listed()["columns"]}
-    for kind in listed()["kinds"].values():
-        known |= kind["columns"]
+    known = listed()["columns"].keys()
+    known = known | {name for kind in listed()["kinds"].values() for name in kind["columns"]}
     names: dict[str, str] = {}
     for text in texts:
         name, equals, own = text.partition("=")
@@ -127,18 +128,11 @@ def columns_of(texts: Sequence[str]) -> dict[str, str]:
         if name in names:
             raise KatayoriError(f"--column names {name} twice; give it once")
         expect(name, known, "name of --column")
+        if absent := [one for one in columns_named(own, frame) if one not in frame]:
+            there = columns_there(frame)
+            raise KatayoriError(f"--column {text}: no column {absent[0]!r}; there: {there}")
         names[name] = own
     return names
-
-
-def _check_there(names: Mapping[str, str], frame: pd.DataFrame) -> None:
-    for name, own in names.items():
-        for part in columns_named(own, frame):
-            if part not in frame:
-                raise KatayoriError(
-                    f"--column {name}={own}: the log has no column {part!r}; columns there:"
-                    f" {columns_there(frame)}"
-                )
 
 
 def chosen(frame: pd.DataFrame, kind: str, names: Mapping[str, str]) -> tuple[str, str]:
@@ -169,14 +163,11 @@ def chosen(frame: pd.DataFrame, kind: str, names: Mapping[str, str]) -> tuple[st
 
 def in_words(table: pd.DataFrame) -> pd.DataFrame:
     """The table with source and why: what its status says, and where it has one, its choice."""
-    told = table["status"].map(lambda status: listed()["statuses"].get(status, _plain(status)))
-    beside = table["why"] if "why" in table else pd.Series("", table.index)
+    known = listed()["statuses"]
+    told = [known.get(one, str(one).replace("_", " ")) for one in table["status"]]
+    beside = table["why"] if "why" in table else [""] * len(table)
     both = [filter(None, one) for one in zip(told, beside, strict=True)]
     return table.assign(source="imported", why=["; ".join(one) for one in both])
-
-
-def _plain(status: object) -> str:
-    return "" if status == "ok" else str(status).replace("_", " ")
 
 
 def percent(share: float) -> str:

@@ -42,14 +42,11 @@ def rows(table: pd.DataFrame, *levels: str) -> pd.DataFrame:
         [['model=a; level=woman', 'gap, woman']]
     """
     named = [name for name in ("model", *levels) if name in table]
-    texts = table[named].astype(str).to_dict("records")
-    cell = ["; ".join(f"{name}={level}" for name, level in text.items()) for text in texts]
-    own = [", ".join([row["measure"], *(row[name] for name in levels)]) for row in _texts(table)]
-    return table.assign(cell=cell, line=own)
-
-
-def _texts(table: pd.DataFrame) -> list[dict[Any, str]]:
-    return table.astype(str).to_dict("records")
+    texts = table[named].astype(str).radd([f"{name}=" for name in named])
+    line = table[["measure", *levels]].astype(str).to_numpy()
+    return table.assign(
+        cell=["; ".join(one) for one in texts.to_numpy()], line=[", ".join(one) for one in line]
+    )
 
 
 def together(*parts: pd.DataFrame) -> pd.DataFrame:
@@ -99,12 +96,13 @@ def of_pair(frame: pd.DataFrame, first: str, second: str) -> pd.DataFrame:
     one, two = (frame[frame["model"] == name] for name in (first, second))
     pair = f"{first} - {second}"
     standing = {
-        "no_item_ids": frame["item"].isna().any(),
+        "no_item_ids": one["item"].isna().any() or two["item"].isna().any(),
         "items_given_twice": one["item"].duplicated().any() or two["item"].duplicated().any(),
         "no_common_items": not set(one["item"]) & set(two["item"]),
     }
     if status := next((name for name, holds in standing.items() if holds), ""):
-        return undefined("paired exact", [""], status).assign(pair=pair, p=np.nan)
+        blank = undefined("paired exact", [""], status).drop(columns=["model", "cell", "line"])
+        return blank.assign(pair=pair, p=np.nan)
     both = one.merge(two[["item", "value"]], on="item", suffixes=("", "_second"))
     sides = both["value"].tolist(), both["value_second"].tolist()
     exact = proportions.mcnemar(*sides)
@@ -255,30 +253,28 @@ def _scores(frame: pd.DataFrame, **more: Any) -> pd.DataFrame:
     return kept[["model", "measure", "contexts", *GIVEN]]
 
 
-def bound(table: pd.DataFrame, frame: pd.DataFrame) -> np.ndarray:
-    """Of which rows the answers follow a position: all of a model, or those of its contexts."""
-    if "answer" not in frame:
-        return np.zeros(len(table), bool)
+def follows_position(table: pd.DataFrame, frame: pd.DataFrame) -> pd.Series:
+    """Of which rows of a table with `contexts` the answers follow a position.
+
+    All of the model's, or those in the row's contexts; of `both`, in either.
+    """
+    held: set[Any] = set()
     contexts = np.where(frame["context"] == "ambiguous", "ambiguous", "clear")
-    asked = frame.assign(contexts=contexts)
-    found = gates(asked, factors=["answer"], by=["model", "contexts"])
-    whole = gates(asked, factors=["answer"], by="model").assign(contexts="both")
-    over = pd.concat([found, whole])
-    held = {*over.loc[over["bound_share"] > BOUND_ABOVE, ["model", "contexts"]].itertuples(False)}
+    for by in (["model"], ["model", "contexts"]) if "answer" in frame else ():
+        found = gates(frame.assign(contexts=contexts), factors=["answer"], by=by)
+        found = found[found["bound_share"] > BOUND_ABOVE].assign(contexts=found.get("contexts"))
+        held |= {*zip(found["model"], found["contexts"].fillna("both"), strict=True)}
     models = {model for model, part in held if part == "both"}
-    parts = [(model, part) in held or model in models for model, part in _keys(table)]
-    return np.array(parts, bool)
-
-
-def _keys(table: pd.DataFrame) -> Any:
-    return zip(table["model"], table["contexts"], strict=True)
+    either = {model for model, _ in held}
+    keys = zip(table["model"], table["contexts"], strict=True)
+    of = [key in held or key[0] in (either if key[1] == "both" else models) for key in keys]
+    return pd.Series(of, table.index, dtype=bool)
 
 
 def held_back(table: pd.DataFrame, frame: pd.DataFrame) -> pd.DataFrame:
     """Scores without value where the answers follow a position."""
-    held = pd.Series(bound(table, frame), table.index)
     status = table["status"].where(table["value"].isna(), "position_bound")
-    return table.mask(held, table.assign(**HIDDEN, status=status))
+    return table.mask(follows_position(table, frame), table.assign(**HIDDEN, status=status))
 
 
 def _position_free(asked: pd.DataFrame, frame: pd.DataFrame) -> pd.DataFrame:
@@ -312,7 +308,7 @@ def dialects(frame: pd.DataFrame, marked: pd.DataFrame) -> pd.DataFrame:
     frame = frame.assign(empty=~frame["valid"] & lost & bool(frame["text"].notna().any()))
     names = {"context": "context", "role": "role", "right": "right", "cluster": "cluster"}
     table = dialects_of(frame, **names, empty="empty", by="model")
-    held = pd.Series(_bound_of_any(table, frame), table.index) & table["value"].notna()
+    held = follows_position(table, frame) & table["value"].notna()
     hidden = table.assign(ci_low=np.nan, ci_high=np.nan, status="position_bound")
     parts = [table.mask(held, hidden)]
     if len(marked):
@@ -325,9 +321,3 @@ def dialects(frame: pd.DataFrame, marked: pd.DataFrame) -> pd.DataFrame:
     table = table.sort_values(["rank", "at"], kind="stable", ignore_index=True)
     table = rows(table.assign(measure="dialect " + table["measure"]), "tool")
     return table.assign(why=table["choice"])
-
-
-def _bound_of_any(table: pd.DataFrame, frame: pd.DataFrame) -> np.ndarray:
-    """`bound`, of scores of both kinds of context where either is."""
-    either = [bound(table.assign(contexts=part), frame) for part in ("ambiguous", "clear")]
-    return np.where(table["contexts"] == "both", either[0] | either[1], bound(table, frame))

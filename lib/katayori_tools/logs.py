@@ -96,7 +96,11 @@ def read_log(log: str | PathLike[str], options: Sequence[str] = ()) -> pd.DataFr
     for _, sample in samples:
         if "fields" not in sample:
             raise KatayoriError(f"{file.name}: a sample {sample['cause']}")
-        known = at_the_answer(sample["choice"], options) if options else []
+        try:
+            known = at_the_answer(sample["choice"], options) if options else []
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            cause = f"log probabilities of an unknown form ({type(error).__name__} {error})"
+            raise KatayoriError(f"{file.name}: a sample has {cause}") from None
         logs = {f"logp_{place}": logp for place, logp in enumerate(known)}
         rows.append(sample["fields"] | logs | ({"model": model} if model else {}))
     if not rows:

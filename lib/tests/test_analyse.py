@@ -487,7 +487,7 @@ def test_a_real_log_without_the_columns_is_refused_with_those_it_needs(name, fol
         ("", [], "is no table that can be read"),
         ("a,b\n", [], "holds no answers"),
         ("a\n1\n", ["--kind", "essay"], "unknown kind of log 'essay'; known: "),
-        ("a\n1\n", ["--column", "cluster=b"], "the log has no column 'b'"),
+        ("a\n1\n", ["--column", "cluster=b"], "no column 'b'; there: a, log"),
         ("a\n1\n", ["--column", "clutter=a"], "clutter"),
         ("a\n1\n", ["--column", "cluster"], "--column takes name=column"),
         ("context,role\nmaybe,biased\n", [], "a context is one of"),

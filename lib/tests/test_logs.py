@@ -79,6 +79,15 @@ def test_tokens_that_differ_in_white_space_are_one_option_at_the_last_letter(tmp
     assert frame.loc[0, ["logp_0", "logp_1"]].tolist() == pytest.approx(np.log([0.125, 0.75]))
 
 
+@pytest.mark.parametrize("odd", [[{"logprob": 1}], {"content": 3}, {"content": [{"token": None}]}])
+def test_log_probabilities_of_an_unknown_form_are_one_line(tmp_path, odd):
+    log, one = sample()
+    one["output"]["choices"][0]["logprobs"] = odd
+    with pytest.raises(KatayoriError, match=r"log\.json: a sample has log probabilities of an unk"):
+        read_log(written(tmp_path, log, one), options=["A"])
+    assert read_log(written(tmp_path, log, one))["text"].tolist() == ["Answer: yes"]
+
+
 @pytest.mark.parametrize("form", [float, str])
 def test_scored_continuations_become_columns(tmp_path, form):
     row = json.loads((LOGS / "lm_eval_plain.jsonl").read_text("utf-8").split("\n")[0])
