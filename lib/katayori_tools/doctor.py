@@ -1,4 +1,4 @@
-"""`make doctor`: one line a thing that may be missing, with the remedy.
+"""`make doctor`: one line a thing that may be missing, with the remedy; `make bench`.
 
 Keys are never printed, only whether they are set.
 """
@@ -8,8 +8,7 @@ import shutil
 import socket
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -29,37 +28,36 @@ LISTED = 5  # packages
 ENOUGH, TOO_LITTLE = 3, 0.2  # GB of free space: with the weights of local models; for anything
 
 
-def _python() -> Iterator[Line]:
+def _machine(_: str) -> Iterator[Line]:
     yield OK, "python", sys.version.split()[0]
-    wrong = []
-    for name, pinned in environment.locked().items():
-        installed = version(name) or "missing"
-        if installed != pinned:
-            wrong.append(f"{name} {installed} (lock: {pinned})")
+    locked = environment.locked()
+    installed = {name: version(name) or "missing" for name in locked}
+    wrong = [f"{n} {installed[n]} (lock: {locked[n]})" for n in locked if installed[n] != locked[n]]
     if wrong:
         listed = "; ".join(wrong[:LISTED])
         yield PROBLEM, "packages", f"{listed} ({len(wrong)} in all): make setup"
     else:
         yield OK, "packages", "as in lib/requirements.lock"
-    if environment.find_uv():
-        yield OK, "uv", "found"
-    else:
-        yield ABSENT, "uv", "absent: set-up falls back on pip, which is slower"
-
-
-def _disk() -> Iterator[Line]:
     for subject, folder in (("disk, checkout", paths.root()), ("disk, cache", paths.cache_dir())):
         folder = next(each for each in (folder, *folder.parents) if each.exists())
         free = shutil.disk_usage(folder).free / 1e9
-        text = f"{free:.1f} GB free at {folder}"
-        if free > ENOUGH:
-            yield OK, subject, text
-            continue
-        state = PROBLEM if free < TOO_LITTLE else ABSENT
-        yield state, subject, f"{text}; weights of local models need up to {ENOUGH} GB"
+        state = OK if free > ENOUGH else PROBLEM if free < TOO_LITTLE else ABSENT
+        need = "" if state == OK else f"; weights of local models need up to {ENOUGH} GB"
+        yield state, subject, f"{free:.1f} GB free at {folder}{need}"
+    without = {
+        "uv": (environment.find_uv(), "set-up falls back on pip, which is slower"),
+        "browser": (find_browser(), "no Chromium: the browser tests are skipped"),
+    }
+    for subject, (found, remedy) in without.items():
+        yield OK if found else ABSENT, subject, found or f"absent: {remedy}"
 
 
-def _data() -> Iterator[Line]:
+def find_browser() -> str | None:
+    """Where Chromium or Chrome is, if it is on the search path."""
+    return next(filter(None, map(shutil.which, BROWSERS)), None)
+
+
+def _data(_: str) -> Iterator[Line]:
     from katayori_tools import datasets
 
     for folder in paths.mirror_dirs():
@@ -71,28 +69,22 @@ def _data() -> Iterator[Line]:
         text = "KATAYORI_MIRROR is not set: make data downloads third-party data"
         yield ABSENT, "mirror", text
     for row in datasets.table().to_dict("records"):
-        state = OK if row["status"] in ("mirror", "downloaded", "here") else ABSENT
+        state = ABSENT if row["status"] == "absent" else OK
         text = f"{row['status']} ({row['access']})"
         if state == ABSENT and row["access"] == "download":
             text += f"; make data ARGS={row['id']}"
         yield state, f"data {row['id']}", text
 
 
-def _endpoints() -> Iterator[Line]:
+def _endpoints(_: str) -> Iterator[Line]:
     from katayori.prompting import models
 
+    known: dict[object, str] = {True: "yes", False: "no"}
     for name, endpoint in models.registry()[0].items():
-        if endpoint.kind == "simulated":
-            continue
-        state, text = _endpoint(endpoint)
-        match endpoint.supports.get("logprobs"):
-            case True:
-                returned = "yes"
-            case False:
-                returned = "no"
-            case _:
-                returned = "unknown, see --probe"
-        yield state, f"endpoint {name}", f"{text}; log-probabilities: {returned}"
+        if endpoint.kind != "simulated":
+            state, text = _endpoint(endpoint)
+            returned = known.get(endpoint.supports.get("logprobs"), "unknown, see --probe")
+            yield state, f"endpoint {name}", f"{text}; log-probabilities: {returned}"
 
 
 def _endpoint(endpoint: "Endpoint") -> tuple[str, str]:
@@ -112,24 +104,12 @@ def _endpoint(endpoint: "Endpoint") -> tuple[str, str]:
         return ABSENT, str(error).removeprefix(f"endpoint {endpoint.name}").strip()
     except OSError:
         return ABSENT, f"nothing answers at {address}: start that server"
-    has_key = os.environ.get(endpoint.key_env or "-")
-    return OK, "key set" if has_key else "no key needed"
-
-
-def find_browser() -> str | None:
-    """Where Chromium or Chrome is, if it is on the search path."""
-    return next(filter(None, map(shutil.which, BROWSERS)), None)
-
-
-def _browser() -> Iterator[Line]:
-    browser = find_browser()
-    if browser:
-        yield OK, "browser", browser
-    else:
-        yield ABSENT, "browser", "no Chromium: the browser tests are skipped"
+    return OK, "key set" if os.environ.get(endpoint.key_env or "-") else "no key needed"
 
 
 def _probe(model_id: str) -> Iterator[Line]:
+    if not model_id:
+        return
     import asyncio
 
     from katayori.prompting import models
@@ -138,8 +118,7 @@ def _probe(model_id: str) -> Iterator[Line]:
     model, endpoint = models.get_model(model_id)
     returned, text = asyncio.run(planning.probe_logprobs(model, endpoint))
     yield OK if returned else ABSENT, f"probe {model_id}", text
-    supports = models.abilities(model, endpoint)
-    if supports.get("prefill") is True:
+    if models.abilities(model, endpoint).get("prefill") is True:
         text = f"endpoint {endpoint.name} continues a given start of the answer"
         yield OK, f"probe {model_id}", text
     else:
@@ -154,32 +133,17 @@ def doctor(*, probe: str = "") -> int:
     Args:
         probe: ask this model once whether it returns log-probabilities.
     """
-    examinations: dict[str, Callable[[], Iterator[Line]]] = {
-        "python": _python,
-        "disk": _disk,
-        "data": _data,
-        "endpoints": _endpoints,
-        "browser": _browser,
-    }
-    if probe:
-        examinations["probe"] = partial(_probe, probe)
     is_broken = False
-    for name, examine in examinations.items():
-        for state, subject, text in _findings(name, examine):
-            # The probe repeats what a server said.
-            print(f"{state:<8}{subject:<28}{visible(text)}")
+    for examine in (_machine, _data, _endpoints, _probe):
+        try:
+            lines = list(examine(probe))
+        except Exception as error:  # a doctor that falls ill is of no use
+            cause = "" if isinstance(error, KatayoriError) else f"{type(error).__name__}: "
+            lines = [(PROBLEM, examine.__name__.removeprefix("_"), f"{cause}{error}"[:300])]
+        for state, subject, text in lines:
+            print(f"{state:<8}{subject:<28}{visible(text)}")  # the probe repeats what a server said
             is_broken |= state == PROBLEM
     return int(is_broken)
-
-
-def _findings(name: str, examine: Callable[[], Iterator[Line]]) -> list[Line]:
-    """The lines of an examination; where it breaks off, one line with the cause."""
-    try:
-        return list(examine())
-    except KatayoriError as error:
-        return [(PROBLEM, name, str(error))]
-    except Exception as error:  # a doctor that falls ill is of no use
-        return [(PROBLEM, name, f"{type(error).__name__}: {error}"[:200])]
 
 
 def bench(names: Sequence[str] = ()) -> int:

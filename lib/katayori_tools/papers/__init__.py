@@ -47,7 +47,7 @@ def modules(name: str) -> dict[str, ModuleType]:
     """The modules of this name by paper, of all rooms that have one, in the order of their names.
 
     Example:
-        >>> all(hasattr(module, "BENCHMARKS") for module in modules("harness").values())
+        >>> "logprob_judge" in modules("asked")
         True
     """
     rooms = sorted(file.parent.name for file in Path(__file__).parent.glob(f"*/{name}.py"))
