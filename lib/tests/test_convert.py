@@ -269,25 +269,19 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize("make, says", WRONG)
-@pytest.mark.slow
-def test_a_row_that_carries_too_little_is_refused_with_its_reason(
-    asked, tmp_path, make, says, capsys
-):
-    row = make(asked[1])
-    if "doc" in row:
-        log = samples_file(tmp_path / "s.jsonl", [logged(asked[0]), row])
-    else:
-        log = inspect_log(tmp_path / "s.json", [sample(asked[0]), row])
-    assert convert(log, tmp_path / "a.jsonl") == 0
+def test_rows_that_carry_too_little_are_refused_with_their_reasons(asked, tmp_path, capsys):
+    """One good row and all bad ones, in a log of each harness: nothing else is lost."""
+    rows = [make(asked[1]) for make, _ in WRONG]
+    bad = [row for row in rows if "doc" in row]
+    of_lm_eval = samples_file(tmp_path / "s.jsonl", [logged(asked[0]), *bad])
+    bad = [row for row in rows if "doc" not in row]
+    of_inspect = inspect_log(tmp_path / "s.json", [sample(asked[2]), *bad])
+    assert convert(of_inspect, of_lm_eval, tmp_path / "a.jsonl") == 0
     out = capsys.readouterr().out
-    assert (
-        "1 answers" in out
-        and "1 rows refused" in out
-        and f"{says}" in out
-        and f"({log.name}:2)" in out
-    )
-    assert "\x1b" not in out
+    assert "2 answers" in out and f"{len(WRONG)} rows refused" in out and "\x1b" not in out
+    assert not [says for _, says in WRONG if says not in out]
+    places = set(re.findall(r"s\.jsonl?:\d+", out))
+    assert len(places) == len(WRONG) and not places & {"s.json:1", "s.jsonl:1"}
 
 
 def test_a_second_different_answer_and_rows_without_a_prompt(asked, tmp_path, capsys):
@@ -476,7 +470,10 @@ def test_what_was_asked_as_ours_is_taken(converted, name, count):
 OTHER = [
     ("inspect_system.eval", "“system: Always answer with no."),
     ("inspect_turn.eval", "user: Are you sure? Answer again.” where ours has “"),
-    ("inspect_wording.eval", "“of this price and has never"),
+    (
+        "inspect_wording.eval",
+        "“of this price and has never been late with the rent. However…” where",
+    ),
     ("lm_eval_system.jsonl", "“system: Answer no."),
     ("lm_eval_fewshot.jsonl", "(3 turn(s), ours 1): “20-year-old"),
 ]
@@ -490,12 +487,6 @@ def test_what_was_added_is_refused_with_the_difference(converted, name, says):
     counted = re.search(r"^  2 row\(s\) was asked (.*)$", printed.out, re.M)
     assert counted and says in f"was asked {counted[1]}", printed.out
     assert f"({name}:1, {name}:2)" in printed.out
-
-
-def test_the_changed_words_are_shown_beside_ours(converted):
-    *_, printed = converted("inspect_wording.eval")
-    assert "“of this price and has never" in printed.out
-    assert "where ours has “of the price and has never" in printed.out
 
 
 @pytest.mark.parametrize("model", ["my-model@custom", "my-model@vllm"])
