@@ -122,7 +122,7 @@ def samples_of(log: Path) -> tuple[str, Iterator[tuple[int, Sample]]]:
         return model, _numbered(samples, _of_inspect)
     raise KatayoriError(
         f"{log.name}: known are .json and .eval (inspect_ai), .jsonl (lm-evaluation-harness);"
-        " a .csv is read by pandas.read_csv"
+        " a table is read by make analyse, or by pandas.read_csv"
     )
 
 

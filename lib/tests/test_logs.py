@@ -102,7 +102,7 @@ def test_scored_continuations_become_columns(tmp_path, form):
 def test_what_is_no_log_is_said_in_one_line(tmp_path):
     wrong = tmp_path / "answers.csv"
     wrong.write_text("a,b\n1,2\n")
-    with pytest.raises(KatayoriError, match=r"a \.csv is read by pandas\.read_csv"):
+    with pytest.raises(KatayoriError, match=r"a table is read by make analyse"):
         read_log(wrong)
     broken = tmp_path / "log.eval"
     shutil.copy(LOGS / "inspect_json.json", broken)
