@@ -10,7 +10,6 @@ from katayori import profiles
 from katayori.errors import KatayoriError, UnavailableError, expect
 from katayori.papers import answers, get_paper, items as source, paper_ids
 from katayori.papers.items import OwnItems
-from katayori.papers.paper import hash_of
 from katayori.prompting import prompts
 from katayori.prompting.models import Endpoint, Model, get_model
 from katayori.prompting.prompts import Prompt
@@ -25,7 +24,6 @@ from katayori_tools.choices import (
     Asking,
 )
 from katayori_tools.notebooks import LAST, names
-from katayori_tools.papers import modules
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -166,44 +164,19 @@ def items_of(
     balanced where the paper's items are, a sample of all elsewhere. `is_recorded`: the items that
     the plan had when it was recorded, not those that a study reads today.
     """
+    from katayori_tools.asked import planned, sample
+
     room = get_paper(paper)
     sets = room.sets()
     expect(dataset, ("study", "official", *room.more, *sets), f"data set of {paper}")
     if dataset in sets:
         items = sample(sets[dataset](), size)
     elif dataset in room.more or size is not None or is_recorded:
-        items = as_planned(paper, dataset, size)
+        items = planned(paper, dataset, size)
     else:
         items = load_rows(paper, dataset, limit=limit, own=own)
     rows: Any = items.to_dict("records")  # pandas does not say that its columns have names
     return rows
-
-
-def as_planned(paper: str, dataset: str, size: int | None) -> "pd.DataFrame":
-    """The items of an entry of the plan, whose size counts items, as they are asked."""
-    room = get_paper(paper)
-    own = modules("asked")
-    if paper in own:
-        frozen: pd.DataFrame = own[paper].planned(dataset, size)
-        return frozen
-    return room.as_asked(sample(room.read(dataset, {})[0], size))
-
-
-def sample(items: "pd.DataFrame", size: int | None, *, whole: str | None = None) -> "pd.DataFrame":
-    """At least `size` items chosen by the hash of their ids, in their own order; None or a larger
-    number keeps all.
-
-    `whole` names a column whose groups are taken in full (a question with its whole cross of
-    attributes), as many groups as it takes to reach `size`: statistics that compare answers within
-    a question need that.
-    """
-    if size is None or size >= len(items):
-        return items
-    column = whole or "item_id"
-    counts = items.groupby(column, sort=False).size()
-    ranked = sorted(counts.index, key=hash_of)
-    reached = counts[ranked].cumsum().searchsorted(size) + 1
-    return items[items[column].isin(ranked[:reached])].reset_index(drop=True)
 
 
 def plan(paper: str) -> list[dict[str, Any]]:

@@ -15,17 +15,18 @@ from katayori.prompting import recordings
 from katayori.prompting.models import Endpoint, Model, registry
 from katayori.prompting.requests import Request
 from katayori.prompting.store import store_path
-from katayori_tools import inputs, papers, servers
+from katayori_tools import inputs, servers
 from katayori_tools.answer_store import Store
 from katayori_tools.asking import LONG_ANSWER, n_clusters, wanted
 from katayori_tools.choices import Asking, Points
 from katayori_tools.collect import approximate_tokens, ask_one, cost_of, limits_of
 from katayori_tools.notebooks import names
-from katayori_tools.papers import Measured
 from katayori_tools.send import Sender
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from katayori_tools.asked import Measured
 
 #: Said under every estimate: what `half_width` is, and what it is not.
 HALF_WIDTH = (
@@ -260,19 +261,13 @@ def _rewritten(store: Store, requests: list[Request]) -> tuple[int, int]:
 # -- how many to ask, after a pilot ----------------------------------------------------------------
 
 
-def measured() -> dict[str, Measured]:
-    """What is measured of each paper that one design of facets fits.
-
-    Decisions about persons (01) have none (see `NO_MEAN`).
-    """
-    return papers.collected("asked", "MEASURED")
-
-
 def _of_pilots(
     answered: Mapping[tuple[str, str], list[str]], chosen: Asking, width: float
 ) -> Iterator[str]:
     """A line a paper and model with answers, and one on how to make the pilots that lack."""
-    of_papers, lacking = measured(), []
+    from katayori_tools.asked import MEASURED
+
+    of_papers, lacking = MEASURED, []
     kept = "recorded" if chosen.profile == "recorded" else "stored"
     whole = f", of all that is {kept}" if chosen.limit else ""
     for paper in dict.fromkeys(paper for paper, _ in answered if paper not in of_papers):
@@ -305,8 +300,9 @@ def _pilot(
     import pandas as pd
 
     from katayori.study import Study
+    from katayori_tools.asked import MEASURED
 
-    of = measured()[paper]
+    of = MEASURED[paper]
     own: dict[str, Any] = inputs.own_items(chosen.own).of(paper)
     is_live = profiles.load(chosen.profile)["answers"] == "live"
     if is_live and "orders" in get_paper(paper).own_files:
@@ -327,7 +323,7 @@ def _pilot(
     return answers.reset_index(drop=True), items[next(iter(of.facets))].nunique()
 
 
-def advice(answers: "pd.DataFrame", of: Measured, target: float, there: int) -> str:
+def advice(answers: "pd.DataFrame", of: "Measured", target: float, there: int) -> str:
     """In one line how sure the score is, and the design that makes it as sure as wanted.
 
     Args:
@@ -375,7 +371,7 @@ def advice(answers: "pd.DataFrame", of: Measured, target: float, there: int) -> 
     return f"{told}; there are {there} {words[first]} here, more need items of your own"
 
 
-def _without_bound(counted: "pd.DataFrame", of: Measured) -> "tuple[pd.DataFrame, str]":
+def _without_bound(counted: "pd.DataFrame", of: "Measured") -> "tuple[pd.DataFrame, str]":
     """The answers without those to prompts that are answered by position, and how many these are.
 
     Prompts are looked at one by one: of two that are answered A and B nothing would be seen.
@@ -403,7 +399,7 @@ def _why_none(
     now: "pd.DataFrame",
     counted: "pd.DataFrame",
     facets: Sequence[str],
-    of: Measured,
+    of: "Measured",
 ) -> str:
     """Why these answers tell nothing of a design; "" where they do."""
     from katayori.metrics.components import FEW_LEVELS
@@ -425,7 +421,7 @@ def _why_none(
     return ""
 
 
-def _crossed(counted: "pd.DataFrame", of: Measured) -> Iterator[str]:
+def _crossed(counted: "pd.DataFrame", of: "Measured") -> Iterator[str]:
     """The facets with several levels; complete ones where all their levels were asked."""
     first = next(iter(of.facets))
     for facet in of.facets:

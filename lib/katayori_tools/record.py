@@ -146,6 +146,8 @@ def rows_of(work: Work, size: int | None) -> list[dict[str, Any]]:
 
     Of the third edition those are asked that were written anew: answers to the others are there.
     """
+    from katayori_tools.asked import sample
+
     room = get_paper(work.paper)
     later = room.sets()
     recorded_in = work.variant in later and room.recorded_in(work.dataset)
@@ -159,7 +161,7 @@ def rows_of(work: Work, size: int | None) -> list[dict[str, Any]]:
     if size is not None and known == room.cluster_column:
         items = _in_turn(work.paper, items, size)
     else:
-        items = asking.sample(items, size, whole=known)
+        items = sample(items, size, whole=known)
     rows: Any = items.to_dict("records")  # pandas does not say that its columns have names
     return rows
 

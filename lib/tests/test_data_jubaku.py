@@ -21,7 +21,7 @@ from katayori.papers.jubaku_v2 import load_study_jubaku
 from katayori.prompting.models import get_model
 from katayori.prompting.prompts import load_prompts
 from katayori.prompting.requests import build
-from katayori_tools.papers.jubaku_v2 import asked
+from katayori_tools import asked
 
 #: Answers were recorded on these items: a changed one needs a new version and a new recording.
 STUDY_FILE = jubaku_v2.case_file("study2")

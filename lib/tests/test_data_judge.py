@@ -21,7 +21,7 @@ from katayori.papers import logprob_judge as judge
 from katayori.prompting.models import get_model
 from katayori.prompting.prompts import load_prompts
 from katayori.prompting.requests import build
-from katayori_tools.papers.logprob_judge import asked
+from katayori_tools import asked
 
 FOLDER = paths.data_dir() / judge.STUDY_FOLDER
 FILES = [file for file in sorted(FOLDER.glob("*.yaml")) if file.name != judge.EXTRA]

@@ -9,7 +9,7 @@ import yaml
 from katayori import paths
 from katayori.frames import digest
 from katayori.papers import paper_ids
-from katayori_tools.asking import sample
+from katayori_tools.asked import sample
 
 
 @pytest.fixture

@@ -11,9 +11,9 @@ from katayori.prompting import recordings, store
 from katayori.prompting.models import get_model
 from katayori.prompting.prompts import load_prompts
 from katayori.prompting.requests import Response, build_body
+from katayori_tools import asked
 from katayori_tools.answer_store import Store
 from katayori_tools.asking import load_rows
-from katayori_tools.papers.logprob_judge import asked
 
 
 @pytest.mark.parametrize(("n", "sizes"), [(0, []), (3, [3]), (4, [3, 1]), (7, [3, 3, 1])])
@@ -77,7 +77,7 @@ def test_a_base_model_stops_at_the_end_of_its_line():
 
 
 def test_the_extra_tasks_of_judges_are_pairs_of_recorded_texts():
-    pairs = asked.planned("answers", None)
+    pairs = asked.planned("logprob_judge", "answers", None)
     assert len(pairs) and pairs[["answer_a", "answer_b"]].map(bool).all(axis=None)
     assert pairs.groupby("pair_id")["order"].nunique().eq(2).all()
 

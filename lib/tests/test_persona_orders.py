@@ -11,7 +11,8 @@ from katayori.prompting import recordings
 from katayori.prompting.prompts import load_prompts
 from katayori.study import Study
 from katayori_tools import record
-from katayori_tools.asking import as_planned, load_rows
+from katayori_tools.asked import planned
+from katayori_tools.asking import load_rows
 
 PAPER = "persona_jbbq"
 OF_TEXT = [
@@ -118,4 +119,4 @@ def test_the_first_edition_is_a_set_beside_the_study():
         how = {"source": "recorded", "variant": "", "dataset": "first"}
         log = answers.get(asked, wording[name], ["qwen2.5-coder-0.5b"], **how)
         assert len(asked) == len(log) == n
-        assert set(as_planned(PAPER, "study", n)["item_id"]) == set(log["item_id"])
+        assert set(planned(PAPER, "study", n)["item_id"]) == set(log["item_id"])

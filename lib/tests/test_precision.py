@@ -21,8 +21,8 @@ from katayori.prompting.requests import Request, Response
 from katayori.prompting.store import store_path
 from katayori_tools import asking, cli, planning
 from katayori_tools.answer_store import Store
+from katayori_tools.asked import MEASURED, Measured
 from katayori_tools.choices import Asking, OwnServer
-from katayori_tools.papers import Measured
 
 WORDS = dict(zip(FACETS, ("templates", "prompts", "orders"), strict=True))
 SCORE = Measured("Diff", lambda one: one, WORDS, complete=("order",))
@@ -359,6 +359,6 @@ def test_a_width_that_is_none_gets_one_line(width, capsys):
 
 
 def test_every_score_belongs_to_a_paper_and_names_prompts_that_there_are():
-    for paper, score in planning.measured().items():
+    for paper, score in MEASURED.items():
         assert get_paper(paper).id == paper and set(score.complete) < set(score.facets)
         assert next(iter(score.facets)) not in score.complete

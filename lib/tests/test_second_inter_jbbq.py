@@ -15,7 +15,7 @@ from katayori.data import multiple_choice
 from katayori.data.files import read_yaml
 from katayori.errors import KatayoriError
 from katayori.papers import get_paper, inter_jbbq
-from katayori_tools.asking import as_planned
+from katayori_tools.asked import planned
 
 OPTIONS = [f"option_{place}" for place in range(3)]
 FACTORS = ["order", "unknown", *inter_jbbq.DESIGN]
@@ -281,7 +281,7 @@ def test_the_preset_decides_which_items_are_read():
     third, name, _ = room.read("study", {})
     assert (len(third), name) == (2880, inter_jbbq.study_version())
     assert third["item_id"].isin(second["item_id"]).mean() == pytest.approx(0.5, abs=0.05)
-    recorded = as_planned("inter_jbbq", "study", None)
+    recorded = planned("inter_jbbq", "study", None)
     assert sorted(recorded["item_id"]) == sorted(second["item_id"]), "as it was recorded"
 
 

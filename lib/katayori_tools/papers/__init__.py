@@ -5,42 +5,16 @@ by the name of its module:
 
 - `simulate`: the long simulations of its scores, by name: `CURVES` (of power), `TABLES` (of
   its own), each where it has any;
-- `asked`: `planned(dataset, size)`, the items of the recording plan where they are not all that a
-  study reads, and those of the paper's `more`; `MEASURED`, the score whose uncertainty
-  `make estimate` looks into, by paper;
 - `coverage`: `KINDS`, intervals whose coverage is simulated;
 - `construct`: `rate(folder, raters)`, the form with which people judge its cases.
 """
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from katayori.errors import KatayoriError
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-
-@dataclass(frozen=True)
-class Measured:
-    """The score of a paper whose uncertainty is looked into.
-
-    Attributes:
-        name: of the score. value: the answers that count, with its share of each in column `value`
-            (missing where unreadable). facets: columns of what is crossed -> the word for several
-            levels; the first is what another study would draw anew. complete: those of which all
-            levels there are can be asked. prompts: ids of those that count; empty: all.
-    """
-
-    name: str
-    value: Callable[["pd.DataFrame"], "pd.DataFrame"]
-    facets: Mapping[str, str]
-    complete: tuple[str, ...] = ()
-    prompts: tuple[str, ...] = ()
 
 
 def modules(name: str) -> dict[str, ModuleType]:
