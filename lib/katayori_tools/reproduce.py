@@ -59,6 +59,7 @@ REPORT = (
 )
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 PICTURED = "discrim_eval"  # its figure is README's picture
+NOT_KEPT = ("MPLBACKEND", "JUPYTER_PATH")
 FOLDERS = ("IPYTHONDIR", "JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR")
 
 
@@ -90,12 +91,11 @@ def digest(files: Iterable[Path], base: Path) -> str:
 
 def _files(folder: Path) -> list[Path]:
     """All files below a folder but hidden ones and those still being written."""
-    files = []
-    for path in folder.rglob("*"):
-        hidden = any(part.startswith(".") for part in path.relative_to(folder).parts)
-        if path.is_file() and path.suffix != ".tmp" and not hidden:
-            files.append(path)
-    return files
+    paths_below = {path: path.relative_to(folder).parts for path in folder.rglob("*")}
+    hidden = {path for path, parts in paths_below.items() if any(p.startswith(".") for p in parts)}
+    return [
+        path for path in paths_below.keys() - hidden if path.is_file() and path.suffix != ".tmp"
+    ]
 
 
 def shared_inputs() -> dict[str, str]:
@@ -138,11 +138,11 @@ def _inputs(job: Job) -> dict[str, Any]:
 
 
 def _outputs(folder: Path) -> dict[str, str]:
-    digests = {}
-    for path in sorted(_files(folder)):
-        if path.name != STAMP and not path.name.endswith(".failed.ipynb"):
-            digests[path.relative_to(folder).as_posix()] = sha256(path)
-    return digests
+    return {
+        path.relative_to(folder).as_posix(): sha256(path)
+        for path in sorted(_files(folder))
+        if path.name != STAMP and not path.name.endswith(".failed.ipynb")
+    }
 
 
 def stale(job: Job, shared: dict[str, str]) -> str:
@@ -169,15 +169,9 @@ def kernel_settings(private: Path) -> dict[str, str]:
 
     `private` is a temporary folder that stands in for those of the user's.
     """
-    env = dict(os.environ)
-    for name in ("MPLBACKEND", "JUPYTER_PATH"):
-        env.pop(name, None)
-    for name in FOLDERS:
-        env[name] = str(private / name.lower())
-    for name in THREADS:
-        env[name] = "1"
-    env["PYTHONHASHSEED"] = "0"
-    return env
+    env = {name: value for name, value in os.environ.items() if name not in NOT_KEPT}
+    folders = {name: str(private / name.lower()) for name in FOLDERS}
+    return env | folders | dict.fromkeys(THREADS, "1") | {"PYTHONHASHSEED": "0"}
 
 
 def say(paper: str, text: str) -> None:

@@ -88,7 +88,9 @@ def _fitting(result: str, run: Path, papers: list[str]) -> list[tuple[str, int, 
     if re.fullmatch(r"[+-]?\d+", result.strip()):
         found = [one for one in rows if one[1] == int(result)]
     else:
-        found = [one for one in rows if all(word in _searched(one[2]) for word in words)]
+        texts = [f"{paper} {_in_words(row)} {row['prompt_id'] or ''}" for paper, _, row in rows]
+        fits = [all(word in text.casefold() for word in words) for text in texts]
+        found = [one for one, is_it in zip(rows, fits, strict=True) if is_it]
     if not found:
         last = {paper: number for paper, number, _ in rows}
         there = ", ".join(f"{paper} has {number} rows" for paper, number in last.items())
@@ -100,10 +102,6 @@ def _rows(folder: Path) -> list[Row]:
     file = folder / "results.json"
     rows: list[Row] = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else []
     return rows
-
-
-def _searched(row: Row) -> str:
-    return f"{row['paper']} {_in_words(row)} {row['prompt_id'] or ''}".casefold()
 
 
 def _in_words(row: Row) -> str:
@@ -149,16 +147,11 @@ def _tell_answers(folder: Path, row: Row, limit: int, save: str | None) -> None:
     for name, noted in {k: one for read in reads for k, one in read["shards"].items()}.items():
         print(f"  {_checked(row['paper'], name, noted)}")
     study = run_folders.reopened(folder)
-    frames = [
-        study.answers(
-            one["prompt_id"],
-            models=[one["model"]],
-            items=one["items"],
-            repetitions=one["repetitions"],
-        )
-        for one in reads
-    ]
-    answers = pd.concat(frames, ignore_index=True)
+    how = [(one["prompt_id"], [one["model"]], one["items"], one["repetitions"]) for one in reads]
+    answers = pd.concat(
+        [study.answers(p, models=m, items=i, repetitions=r) for p, m, i, r in how],
+        ignore_index=True,
+    )
     chosen, of_cell, unmatched = of_the_cell(answers, row["cell"])
     print(f"{len(answers):,} answers were read to these prompts; the cell picks {len(chosen):,}.")
     print(visible(_how_far(row, chosen, unmatched)))
