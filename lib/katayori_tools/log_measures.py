@@ -278,18 +278,17 @@ def held_back(table: pd.DataFrame, frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _position_free(asked: pd.DataFrame, frame: pd.DataFrame) -> pd.DataFrame:
-    """Biased less counter-biased in ambiguous contexts, by the letter and calibrated."""
+    """Biased less counter-biased in ambiguous contexts, less what the position adds."""
     if "answer" not in frame or asked.empty:
         status = "no_ambiguous_items" if asked.empty else "no_places"
         return undefined("position_free", [*frame["model"].unique()], status)
     names: dict[str, Any] = {"answer": "answer", "option": "role", "p": "p"}
-    letter = held_back(_scores(asked, measures=["diff_amb"]), frame)
-    parts = [letter.assign(reading="letter", score="decision")]
     read = calibrated(asked, **names, by="model", cluster="cluster")
     places = read[[name for name in read if str(name).startswith("role_")]]
     label = (places.to_numpy(object) == "unknown").argmax(axis=1)
     kept = read.drop(columns=["role", "right", "side"]).assign(label=label)
     meant = bbq_scores.with_role(kept, **names, label="label", context="context")
+    parts = []
     for score, side in (("decision", "side"), ("soft", "p_side")):
         own = meant.assign(side=meant[side])
         table = _scores(own, measures=["diff_amb"], reason="read_status")

@@ -207,10 +207,7 @@ def test_letters_that_say_a_position_only_have_no_value(folder):
     bbq_log(0.5, first_place=8).to_csv(folder / "first.csv", index=False)
     rows = analysed(folder / "first.csv")
     of_letters = [*SCORES, *(f"{name}_all" for name in SCORES)]
-    for letter in (
-        one(rows, "position_free difference", "reading=letter"),
-        *(one(rows, name) for name in of_letters),
-    ):
+    for letter in (one(rows, name) for name in of_letters):
         assert letter[["value", "ci_low", "ci_high"]].isna().all()
         assert letter["status"] == "position_bound" and letter["n"] > 0
         assert letter["why"].startswith("one position takes more than 90 %")
