@@ -203,7 +203,11 @@ def parsed(words: Sequence[str]) -> argparse.Namespace:
         one = commands.add_parser(name, help=about, description=about)
         if words[:1] == [name]:
             _add_options(one, _function(name))
-    return parser.parse_args(words)
+    args, unknown = parser.parse_known_args(words)
+    if unknown:
+        problem = f"{args.command} does not take {shlex.join(unknown)}"
+        raise KatayoriError(f"{problem}; what it takes: python -m katayori {args.command} --help")
+    return args
 
 
 def _words(given: Iterable[str]) -> list[str]:

@@ -72,7 +72,10 @@ def test_what_is_not_given_is_the_functions_own_default():
     [
         ("answers", "arguments are required: step"),
         ("answers build", "invalid choice: 'build'"),
-        ("answers make --widht 2", "unrecognized arguments: --widht"),
+        (
+            "answers make --widht 2",
+            "answers does not take --widht 2; what it takes: python -m katayori answers",
+        ),
         ("answers make --width wide", "argument --width: invalid float value: 'wide'"),
         ("answers make --n-rows 0", "'0' is no whole number above 0"),
         ("answers make --limit 0", "'0' is not a whole number of clusters"),
