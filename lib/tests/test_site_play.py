@@ -2,7 +2,6 @@
 
 import doctest
 import json
-import re
 from itertools import product
 
 import pytest
@@ -161,8 +160,3 @@ def test_the_page_has_no_grave_barriers(opened, page, mode):
     barriers = opened.barriers()
     opened.call("Emulation.setEmulatedMedia", features=[])
     assert [one for one in barriers if one[0] in ("critical", "serious")] == []
-
-
-def test_the_script_of_the_sliders_is_short():
-    script = (site.TEXTS / "_static" / "playground.js").read_text("utf-8")
-    assert len(re.findall(r"\S.*", script)) <= 80
