@@ -31,7 +31,7 @@ from katayori.prompting.frames import ANSWER_COLUMNS
 LIB = paths.root() / "lib" / "katayori"
 NOTEBOOKS = paths.root() / "notebooks"
 #: What verbs share: no verb itself.
-SHARED = {"frames"}
+SHARED = {"frames", "metrics.numbered"}
 DOORS = {"study", "report.run", "run_folders"}
 #: A study and a run.
 BUNDLES = {"Study", "Run"}
