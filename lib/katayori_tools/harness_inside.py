@@ -127,7 +127,7 @@ def functions_of(file: str, paper: str) -> dict[str, Callable[..., Any]]:
 
 
 def main() -> None:
-    import inspect_ai
+    from inspect_ai import eval as evaluated
     from inspect_ai.model import ModelOutput, ModelUsage, get_model
     from lm_eval import simple_evaluate
     from lm_eval.api.model import LM
@@ -152,7 +152,7 @@ def main() -> None:
     # A path from the root would be taken for a pattern.
     tasks = [f"inspect/{paper}.py" for paper in papers]
     found = []
-    for log in inspect_ai.eval(tasks, model, log_dir=str(folder / "logs"), display="none"):
+    for log in evaluated(tasks, model, log_dir=str(folder / "logs"), display="none"):
         if log.error:
             raise SystemExit(log.error.message)
         for name, one in log.results.scores[0].metrics.items():
