@@ -67,7 +67,9 @@ def test_missing_answers_are_one_line_and_hold_the_cells_below_back_until_a_run_
     with kernel(book) as client:
         settings.source = "models: list[str] = ['my-model@custom']"
         printed = run_all(client)
-        assert printed[0] == "" and printed[1].startswith("skipped: no recorded answers of my-model")
+        assert printed[0] == "" and printed[1].startswith(
+            "skipped: no recorded answers of my-model"
+        )
         assert printed[1].count("\n") == 1 and len(printed[1]) < 300
         assert "make live PAPERS=discrim_eval MODELS=my-model@custom" in printed[1]
         assert printed[2:] == [f"{NOT_RUN}\n"] * 2 + ["env: MINE=1\n", ""] + [f"{NOT_RUN}\n"]
@@ -173,7 +175,9 @@ def test_committed_outputs_are_not_emptied_in_silence(tmp_path, monkeypatch):
 def test_without_ipython_a_skip_ends_the_program_with_success():
     code = OPEN.replace("models=models", "models=['my-model@custom']")
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert (done.returncode, done.stderr) == (0, "") and done.stdout.startswith("skipped: no recorded answers")
+    assert (done.returncode, done.stderr) == (0, "") and done.stdout.startswith(
+        "skipped: no recorded answers"
+    )
 
 
 @pytest.mark.parametrize(
