@@ -661,6 +661,7 @@ def test_a_topic_beside_ours_changes_nothing(example, study, tmp_path):
             "mine: 0",
             r"late_return\)\.families\.mine must be at least 1, not 0",
         ),
+        ("families: {mine: 12}", "items: {mine: 12}", r"late_return\)\.items must be null"),
         (
             "mine: 12",
             "mine: a dozen",

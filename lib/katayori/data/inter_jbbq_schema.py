@@ -77,6 +77,7 @@ class _Context(Lenient):
     neutral: _Sentence
     stereotype: dict[str, str] = Field(default_factory=dict)
     families: dict[str, Count] = Field(default_factory=dict)
+    items: None = None  # once a count of items; whole families are counted now
     exclusions: list[_Exclusion] = Field(default_factory=list)
 
 
