@@ -238,7 +238,7 @@ def test_an_empty_environment_gets_library_metrics_prompts_and_command(site, tmp
 @pytest.mark.slow_all
 def test_the_installed_command_names_the_variable_and_the_extras(site, tmp_path):
     katayori = site / "bin" / "katayori"
-    without_data = run(katayori, "site", cwd=tmp_path)
+    without_data = run(katayori, "review", cwd=tmp_path)
     assert without_data.returncode == 2 and len(without_data.stderr.splitlines()) == 1
     assert "KATAYORI_ROOT" in without_data.stderr
     without_extra = run(katayori, "data", "study_jubaku_v2", cwd=tmp_path)
