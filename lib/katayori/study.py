@@ -190,7 +190,8 @@ class Study:
         self, name: str, rows: "pd.DataFrame", prompt: Prompt, how: Mapping[str, Any], items: str
     ) -> "pd.DataFrame":
         """The answers of one model. UnavailableError where it was not asked."""
-        asked_as, source = self._names[name], self.sources()[name]
+        asked_as = self._names[name]
+        source = "simulated" if get_model(asked_as)[0].simulated else self.source
         if why := answers.why_unable(asked_as, source, prompt, how["variant"]):
             raise UnavailableError(why)
         if source == "simulated":  # drawn as before anything was written anew

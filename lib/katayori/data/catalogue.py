@@ -28,8 +28,9 @@ def listed(dataset_id: str, file: str | None = None) -> tuple[Entry, Entry]:
 
     Raises KatayoriError for an unknown name, UnavailableError for a set that has no files.
     """
-    expect(dataset_id, load(), "data set")
-    entry = load()[dataset_id]
+    entries = load()
+    expect(dataset_id, entries, "data set")
+    entry = entries[dataset_id]
     if not entry["files"]:
         raise UnavailableError(
             f"{dataset_id} cannot be downloaded ({entry['access']}): {entry['how']}"

@@ -37,13 +37,14 @@ def of(paper_id: str) -> dict[str, Any]:
         >>> [of(name)["notebook"][:2] for name in ids()][:2]
         ['01', '02']
     """
-    expect(paper_id, ids(), "paper")
+    if paper_id not in names():
+        expect(paper_id, ids(), "paper")
     return _read(paper_id)
 
 
 def every() -> list[dict[str, Any]]:
     """What is written of all papers, in the order of their notebooks."""
-    return [of(paper_id) for paper_id in ids()]
+    return [_read(paper_id) for paper_id in ids()]
 
 
 # -- printed figures -------------------------------------------------------------------------------

@@ -214,9 +214,10 @@ def _told_of(paper: str, name: str, source: str) -> dict[str, Any]:
         "digest": model.digest or None,
     }
     if source == "live" and endpoint.own:
-        with suppress(UnavailableError), StoredAnswers(store_path()) as store:
+        with suppress(UnavailableError):
             asked = _server_asked(paper, model, endpoint)
-            called = [without_folder(one) for one in store.answered_as(paper, model, asked)]
+            with StoredAnswers(store_path()) as store:
+                called = [without_folder(one) for one in store.answered_as(paper, model, asked)]
             record |= {"server": asked.server.shown, "answered_as": called}
     return record
 

@@ -1,7 +1,7 @@
-"""From a judge's output to a verdict letter and the probabilities at its token (LJ-8 to LJ-13).
+"""From a judge's output to a verdict letter and the probabilities at its token.
 
 A and B are slots of one presentation, C is a tie; which system stood in which slot is for
-`papers.<id>.scores`.
+`metrics.judges.unswapped`.
 """
 
 import math
