@@ -55,6 +55,10 @@ REPORT = (
     "print.css",
     "markup.py",
     "first_page.py",
+    "first_page.html",
+    "first_page.txt",
+    "choices.py",
+    "notebooks.py",
     "trace.py",
 )
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
