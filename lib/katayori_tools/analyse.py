@@ -22,7 +22,7 @@ from katayori.errors import KatayoriError, expect
 from katayori.report.run import harmless
 from katayori.report.tables import show, visible
 from katayori_tools import log_kinds, log_measures, logs as reader
-from katayori_tools.first_page import VALID_ENOUGH
+from katayori_tools.first_page import VALID_ENOUGH, percent
 from katayori_tools.logs import Log, columns_named, columns_there, commonest, listed
 from katayori_tools.markup import readable
 from katayori_tools.pages import MEANING, REPORT_STYLE, document
@@ -145,7 +145,7 @@ def chosen(frame: pd.DataFrame, kind: str, names: Mapping[str, str]) -> tuple[st
     known = listed()["kinds"]
     if kind:
         expect(kind, known, "kind of log")
-    lacks = {one: Log(frame, one, names).lacks(one) for one in known}
+    lacks = {one: Log(frame, one, names).lacks() for one in known}
     there = f"columns there: {columns_there(frame)}; name yours by --column NAME=COLUMN"
     if kind and lacks[kind]:
         raise KatayoriError(f"--kind {kind} needs {'; '.join(lacks[kind])}; {there}")
@@ -168,16 +168,6 @@ def in_words(table: pd.DataFrame) -> pd.DataFrame:
     beside = table["why"] if "why" in table else [""] * len(table)
     both = [filter(None, one) for one in zip(told, beside, strict=True)]
     return table.assign(source="imported", why=["; ".join(one) for one in both])
-
-
-def percent(share: float) -> str:
-    """A share that never says 90 where less was valid, nor 100 where one was not.
-
-    Example:
-        >>> percent(0.89999), percent(1)
-        ('89.9 %', '100.0 %')
-    """
-    return f"{int(1000 * share + 1e-9) / 10:.1f} %"
 
 
 # -- the page --------------------------------------------------------------------------------------

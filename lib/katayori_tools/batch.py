@@ -57,8 +57,9 @@ RETRIES = 5  # of the client, for each call about a batch
 LISTED = 10  # places that a refusal names
 STRAY = "belongs to no request of this run (other items, wording, model or settings)"
 Refused = dict[str, list[str]]  # the places of rows that could not be used, by cause
-State = dict[str, Any]  # what batch.json holds: export, asked, servers, shards
-Shard = dict[str, Any]  # paper, model, requests, sha256; once submitted batch; then fetched
+#: What batch.json holds: export, asked, servers, shards; of a shard paper, model, requests, sha256,
+#: once it is submitted batch, then fetched.
+State = dict[str, Any]
 
 
 def batch(

@@ -142,12 +142,17 @@ def _templates() -> Any:
 
     loader = FileSystemLoader(Path(__file__).parent)
     made = Environment(loader=loader, autoescape=select_autoescape(["html"]))
-    made.filters |= {"percent": _percent, "counted": _count, "one_line": _one_line}
+    made.filters |= {"percent": percent, "counted": _count, "one_line": _one_line}
     return made
 
 
-def _percent(share: float) -> str:
-    """A share in percent that never says 90 where less was valid, nor 100 where one was not."""
+def percent(share: float) -> str:
+    """A share that never says 90 where less was valid, nor 100 where one was not.
+
+    Example:
+        >>> percent(0.89999), percent(1)
+        ('89.9 %', '100.0 %')
+    """
     return f"{int(1000 * share + 1e-9) / 10:.1f} %"
 
 
@@ -162,7 +167,7 @@ def _one_line(text: str) -> str:
 def _readable(prompts: Any) -> str:
     """Which share of the answers could be read, and of how many."""
     asked, valid = prompts["asked"].sum(), prompts["valid"].sum()
-    return f"{_percent(valid / asked)} of {asked:,}" if asked else "none asked"
+    return f"{percent(valid / asked)} of {asked:,}" if asked else "none asked"
 
 
 def _warnings(page: Facts, say: Any) -> Iterator[tuple[str, str]]:

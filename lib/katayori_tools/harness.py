@@ -19,6 +19,7 @@ import pandas as pd
 from katayori import paths
 from katayori.errors import KatayoriError, expect
 from katayori.papers import get_paper
+from katayori.profiles import MOST
 from katayori.prompting.models import get_model
 from katayori.prompting.requests import Request, Response
 from katayori_tools import environment
@@ -32,8 +33,6 @@ from katayori_tools.notebooks import names
 MARK = "harness.json"
 #: So many clusters of each paper are asked in the check: the fewest that have intervals.
 CLUSTERS = 5
-#: More clusters than any paper has: only with a limit are items left out that nobody asks.
-EVERY = 1_000_000
 #: What a harness may not do: reach a hub, report its use.
 OFFLINE = dict.fromkeys(("HF_HUB_OFFLINE", "HF_DATASETS_OFFLINE", "TRANSFORMERS_OFFLINE"), "1")
 OFFLINE |= dict.fromkeys(("HF_HUB_DISABLE_TELEMETRY", "DO_NOT_TRACK"), "1")
@@ -87,7 +86,7 @@ def harness(
 
 def asked(paper: str, prompts: str | None = None, limit: int | None = None) -> list[Request]:
     """The requests of a paper's task, as `make live` asks a model of the user's own."""
-    scope = Scope(limit=limit or EVERY, folder=prompts or "")
+    scope = Scope(limit=limit or MOST, folder=prompts or "")
     return requests_of(paper, *get_model("my-model@custom"), [*BENCHMARKS[paper].prompts], scope)
 
 

@@ -17,7 +17,7 @@ from katayori.metrics import agreement, bbq, exchange, judges, shares, verdicts
 from katayori.metrics.factors import by_factor
 from katayori.metrics.variation import varies
 from katayori.papers import get_paper
-from katayori.prompting.letters import LETTERS, parse_verdict
+from katayori.prompting.letters import parse_verdict
 from katayori.prompting.parsing import Parsed
 from katayori.prompting.requests import Response
 
@@ -99,9 +99,8 @@ def _unbound(table: pd.DataFrame, gates: pd.DataFrame) -> pd.DataFrame:
 
 def _verdicts(frame: pd.DataFrame) -> pd.DataFrame:
     """03: robustness, and agreement with the labels by the methods that need no probabilities."""
-    names = {"pair": "pair_id", "order": "order", "letter": "answer", "p": "p"}
-    without = frame.assign(**{f"p_{letter}": float("nan") for letter in LETTERS})
-    settled = judges.settled(without, **names, keep=["question_id", "truth"])
+    names = {"pair": "pair_id", "order": "order", "letter": "answer"}
+    settled = judges.settled(frame, **names, keep=["question_id", "truth"])
     steady = judges.robustness(settled, cluster="question_id").assign(name="robustness")
     agreeing = judges.concordance(
         settled, judge=judges.METHODS, people="truth", cluster="question_id"

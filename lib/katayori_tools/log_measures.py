@@ -19,6 +19,7 @@ from katayori.metrics.dialects import dialects as dialects_of
 from katayori.metrics.factors import by_factor
 from katayori.metrics.ranks import adjust
 from katayori.metrics.verdicts import BOUND_ABOVE, READ, gates
+from katayori.prompting.letters import LETTERS
 
 Tables = dict[str, pd.DataFrame]  # by the name of the section
 #: More models than this are compared with the first one only.
@@ -26,7 +27,6 @@ MOST_PAIRS_OF = 6
 HIDDEN = dict.fromkeys(("value", "ci_low", "ci_high"), np.nan)
 #: Methods of settling two orders: a tie where they differ, and the mean of the probabilities.
 SETTLED = {"BS2": "both_orders", "proposed": "mean_probability"}
-LETTERS = ("A", "B", "C")
 DIALECT_ORDER = (
     *("bias_amb", "bias_dis", "acc_diff", "abs_bias"),
     *("acc_amb less bias", "acc_amb", "acc_dis", "acc"),

@@ -1,7 +1,7 @@
 """Other people's logs: inspect_ai, lm-evaluation-harness and tables, read into one frame.
 
-`make convert`, `make analyse` and the harness checks all read through this module. What a column
-may be called and how words are written stands in logs.yaml.
+`make convert` and `make analyse` read through this module. What a column may be called and how
+words are written stands in logs.yaml.
 
 An .eval of inspect_ai is an archive packed with Zstandard, which Python's zipfile reads from 3.14
 on. Archives are read in memory; nothing is unpacked to the disk.
@@ -294,16 +294,18 @@ class Log:
 
     Attributes:
         frame: a row an answer. names: our name of a column -> the user's. known: our name -> those
-            that others use. options: whether the words of the options are known, whose log
-            probabilities are `logp_k`. notes: what was done with the log, in sentences. marked: the
-            same answers as the harness itself marked them, where its log says so.
+            that others use. needs: of the kind, as in logs.yaml. options: whether the words of the
+            options are known, whose log probabilities are `logp_k`. notes: what was done with the
+            log, in sentences. marked: the same answers as the harness itself marked them, where its
+            log says so.
     """
 
     def __init__(
         self, frame: pd.DataFrame, kind: str, names: Mapping[str, str], *, options: bool = False
     ) -> None:
         self.frame, self.names, self.options = frame, names, options
-        self.known = listed()["columns"] | listed()["kinds"][kind]["columns"]
+        of_kind = listed()["kinds"][kind]
+        self.known, self.needs = listed()["columns"] | of_kind["columns"], of_kind["needs"]
         self.notes: list[str] = []
         self.marked = pd.DataFrame()
 
@@ -333,10 +335,10 @@ class Log:
         own = self.named(name)
         return None if own is None else self.frame[own]
 
-    def lacks(self, kind: str) -> list[str]:
-        """What the columns lack to be a log of a kind, in words."""
-        needs = listed()["kinds"][kind]["needs"]
-        return [one["about"] for one in needs if not any(self.has(*own) for own in one["groups"])]
+    def lacks(self) -> list[str]:
+        """What the columns lack to be a log of the kind, in words."""
+        lacked = [one for one in self.needs if not any(self.has(*own) for own in one["groups"])]
+        return [one["about"] for one in lacked]
 
     def has(self, *names: str) -> bool:
         """Whether there is a column of each of these names."""

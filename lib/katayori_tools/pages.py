@@ -41,7 +41,7 @@ ASIDE = {"Run", "playground", "explorer", "check", "save"}
 SHOWING = {"display", "show", "show_text", "figure", "glossary", "print"}
 COMPUTING = (ast.BinOp, ast.Compare, ast.comprehension, ast.For)
 #: Cells that speak of recorded models; a learner's paragraph in the first cell.
-LEFT_OUT, GOALS = {"exercise", "recorded"}, "**You will learn**"
+LEFT_OUT, GOALS = frozenset({"exercise", "recorded"}), "**You will learn**"
 INJECTED, PARAMETERS = "injected-parameters", "parameters"
 #: The markup of `nothing`, in the boxes that a notebook puts around it.
 IS_NOTHING = re.compile(rf"\s*(<div[^>]*>\s*)*{re.escape(NOTHING)}")

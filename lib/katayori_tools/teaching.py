@@ -41,8 +41,6 @@ LABELS = {
     "published": "figures printed in the paper",
     "example": "made-up example",
 }
-#: Cells that speak of recorded models have no slides in a talk about a user's own.
-OF_OTHERS = frozenset({"recorded", "exercise"})
 NO_TALK = "no talk: no cell is tagged `slide`"
 #: A name in a text, which stands for what was found: {{gap}}.
 NAME = re.compile(r"\{\{(\w+)\}\}")
@@ -304,8 +302,9 @@ def write_talk(ipynb_path: Path, html_path: Path, occasion: Sequence[str] = ()) 
     """
     notebook, folder = pages.load(ipynb_path), ipynb_path.parent.absolute()
     heading = pages.title(notebook)
-    own = first_page.is_own(folder)
-    notebook.cells, lacking = fill(notebook.cells, OF_OTHERS if own else frozenset())
+    # Cells that speak of recorded models have no slides in a talk about a user's own.
+    left_out = pages.LEFT_OUT if first_page.is_own(folder) else frozenset()
+    notebook.cells, lacking = fill(notebook.cells, left_out)
     if not notebook.cells:
         html_path.unlink(missing_ok=True)
         return [NO_TALK]

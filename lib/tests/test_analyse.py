@@ -11,7 +11,7 @@ import pytest
 from bs4 import BeautifulSoup
 
 from katayori.metrics import bbq, exchange, judges, level_gaps, proportions, shares
-from katayori_tools import analyse, cli, log_kinds, log_measures, logs
+from katayori_tools import analyse, cli, first_page, log_kinds, log_measures, logs
 from katayori_tools.logs import read_log
 from katayori_tools.pages import POLICY
 
@@ -563,7 +563,7 @@ def test_a_model_that_was_asked_in_one_order_only_has_no_robustness(folder):
 
 
 def test_the_examples_of_the_tools_run():
-    modules = [analyse, logs, log_kinds, log_measures]
+    modules = [analyse, first_page, logs, log_kinds, log_measures]
     results = [doctest.testmod(one, optionflags=doctest.NORMALIZE_WHITESPACE) for one in modules]
     assert sum(one.attempted for one in results) > 20 and not any(one.failed for one in results)
 

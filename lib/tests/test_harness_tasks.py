@@ -11,7 +11,7 @@ import pytest
 import yaml
 from recorded_examples import is_complete
 
-from katayori import paths
+from katayori import paths, profiles
 from katayori.errors import KatayoriError
 from katayori.papers import get_paper, paper_ids
 from katayori.prompting.exchange import import_answers
@@ -237,7 +237,7 @@ def test_scores_are_the_headlines_of_the_notebooks(paper, tmp_path):
     listed = shards(paper, prompts[0], variants[prompts[0]])
     model = READS.get(paper) or next(one["model"] for one in listed if is_complete(one))
     wanted = expected[expected["model"] == model]
-    scope = Scope(limit=harness.EVERY)
+    scope = Scope(limit=profiles.MOST)
     of_model = requests_of(paper, *get_model(model), list(prompts), scope)
     recorded = {p: by_request(paper, model, p, variants[p]) for p in prompts}
     asked = [q for q in of_model if (q.item_id, 0) in recorded[q.prompt_id]]

@@ -21,7 +21,7 @@ def modules(name: str) -> dict[str, ModuleType]:
     """The modules of this name by paper, of all rooms that have one, in the order of their names.
 
     Example:
-        >>> "logprob_judge" in modules("asked")
+        >>> "logprob_judge" in modules("simulate")
         True
     """
     rooms = sorted(file.parent.name for file in Path(__file__).parent.glob(f"*/{name}.py"))

@@ -1,1 +1,1 @@
-"""What only notebook 05 needs of the tools: proof-reading, and how its simulations are drawn."""
+"""What only notebook 05 needs of the tools: how its simulations are drawn."""
