@@ -58,8 +58,8 @@ def exchange_test(
 
     Returns:
         by..., test, value (the statistic), n, n_invalid, clusters, ci_low, ci_high (none: a test
-        has no interval, `level_gaps` has), status, p, n_rows, n_rows_used, n_levels, draws,
-        missing_low, missing_high (least and largest share of invalid answers of a level),
+        has no interval, `level_gaps.level_gaps` has), status, p, n_rows, n_rows_used, n_levels,
+        draws, missing_low, missing_high (least and largest share of invalid answers of a level),
         p_missing. Two rows: `any_effect`, which also finds effects that change from question to
         question, and `common_direction`. status: `ok`; `constant`; `few_questions` (fewer than 10,
         or than twice the levels, that move; of `common_direction`); `one_row_a_question` (of

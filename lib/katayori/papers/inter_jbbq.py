@@ -347,7 +347,7 @@ def read_topics(topics: str | Path = "") -> list[tuple[str, _Row]]:
     read = []
     for file, topic in documents(folder, "", "topic file", LEXICONS, TopicFile):
         read.append((file.name, _with_lexicons(topic, shared)))
-        with within(file.name):
+        with within(f"{file.name} with {lexicons.name}"):
             _check(read[-1][1])
     times = Counter(topic["topic"] for _, topic in read)
     if twice := [topic for topic, n in times.items() if n > 1]:
@@ -854,7 +854,7 @@ INTER = {
 }
 
 
-def inter_chances(model: str, item: Mapping[str, Any]) -> tuple[float, float, float]:
+def inter_chances(model: str, item: Mapping[str, Any]) -> list[float]:
     """The planted chances of options 0, 1 and 2 of an item.
 
     Raises KatayoriError for an unknown respondent.
@@ -878,5 +878,4 @@ def inter_chances(model: str, item: Mapping[str, Any]) -> tuple[float, float, fl
     first = "biased" if silent else "unknown"
     share = (plant["lean"] if first in roles else 0.5) if silent else plant["abstain"]
     wrong = [share if roles[i] == first else 1 - share for i in range(3)]
-    chances = [right if i == label else (1 - right) * wrong[i] for i in range(3)]
-    return chances[0], chances[1], chances[2]
+    return [right if i == label else (1 - right) * wrong[i] for i in range(3)]

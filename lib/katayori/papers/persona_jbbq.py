@@ -485,7 +485,7 @@ ROLES = ("biased", "counter_biased", "unknown")
 
 def bbq_chances(
     model: str, item: Mapping[str, Any], biased_persona: bool = False
-) -> tuple[float, float, float]:
+) -> tuple[float, ...]:
     """The planted chances of options 0, 1 and 2 of an item in the shape of `data.bbq`.
 
     Where an item has no target, the right option has .9. Raises KatayoriError for an unknown
@@ -505,18 +505,12 @@ def bbq_chances(
     roles = [item[f"role_{i}"] for i in range(3)]
     if set(roles) != set(ROLES):
         label = int(item["label"])
-        return _three_chances([0.9 if i == label else 0.05 for i in range(3)])
+        return tuple(0.9 if i == label else 0.05 for i in range(3))
     by_context = BBQ[model]
     if biased_persona:
         by_context = SURFACED.get(model, by_context)
     chances = dict(zip(ROLES, by_context[item["context_condition"]], strict=True))
-    return _three_chances([chances[role] for role in roles])
-
-
-def _three_chances(chances: Sequence[float]) -> tuple[float, float, float]:
-    """Three chances as a tuple of that length."""
-    first, second, third = chances
-    return first, second, third
+    return tuple(chances[role] for role in roles)
 
 
 def _chatty(chosen: int, draw: float) -> str:

@@ -6,7 +6,7 @@ Who they are and what is planted in them is written in the paper that they answe
 
 import hashlib
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from katayori.prompting.requests import Request, Response
 
@@ -23,7 +23,7 @@ def likeliest_first(chances: Mapping[str, float]) -> list[tuple[str, float]]:
     return sorted(top, key=lambda pair: -pair[1])
 
 
-def drawn_option(request: Request, chances: tuple[float, float, float]) -> int:
+def drawn_option(request: Request, chances: Sequence[float]) -> int:
     """The number of the option that a request draws, from 0 to 2."""
     drawn = uniform(
         request.model, request.prompt_id, request.item_id, request.repetition, request.variant
@@ -33,7 +33,7 @@ def drawn_option(request: Request, chances: tuple[float, float, float]) -> int:
     return 1 if drawn < chances[0] + chances[1] else 2
 
 
-def numbered_response(request: Request, chances: tuple[float, float, float], text: str) -> Response:
+def numbered_response(request: Request, chances: Sequence[float], text: str) -> Response:
     """A response whose text names one of three options, with the planted chances where asked."""
     by_option = {str(i): p for i, p in enumerate(chances)}
     top = likeliest_first(by_option) if request.body.get("logprobs") else None
