@@ -8,7 +8,7 @@ The first edition has other scenes, of which it is asked what reasons written fi
 items are BBQ in English, and JBBQ from the folder that its owners gave the user.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from itertools import product
 from typing import TYPE_CHECKING, Any, ClassVar
