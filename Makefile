@@ -95,7 +95,7 @@ convert: setup  ## logs of inspect_ai or lm-evaluation-harness as answers (PAPER
 	  $(call option,PROMPTS,prompts) $(WORDS)
 
 .PHONY: harness
-harness: setup  ## our benchmarks as tasks of inspect_ai and lm-eval, checked in both (PAPERS= LIMIT= ARGS=--unchecked)
+harness: setup  ## our benchmarks as tasks of inspect_ai and lm-eval (PAPERS= PROMPTS= LIMIT=)
 	$(KATAYORI) harness $(call option,PAPERS,papers) $(call option,PROMPTS,prompts) $(call option,LIMIT,limit) $(WORDS)
 
 analyse: setup  ## somebody else's log with our denominators and tests (LOG=my.eval ARGS="--kind bbq --dialects")

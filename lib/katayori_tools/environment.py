@@ -5,8 +5,8 @@ installed, so this module needs the standard library only (`packaging` is import
 environment exists).
 
 `.venv` holds `lib/requirements.lock`, and from the first `make site` on what its pages need. What
-`make export` and `make harness` need does not fit beside it: each has an environment of its own in
-the cache (`apart`).
+`make export` and the test of `make harness` need does not fit beside it: each has an environment of
+its own in the cache (`apart`).
 """
 
 import fcntl
