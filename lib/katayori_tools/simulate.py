@@ -38,8 +38,7 @@ from katayori_tools import (
     simulate_verdicts,
 )
 from katayori_tools.papers import collected
-from katayori_tools.simulate_hash import digest
-from katayori_tools.simulate_power import Curves, _below, _choices, _design, _outside
+from katayori_tools.simulate_power import Curves
 
 #: Curves of power by measure, those of all papers.
 CURVES: dict[str, Curves] = collected("simulate", "CURVES")
@@ -58,14 +57,7 @@ POWER_COLUMNS = [
     "repetitions",
     "positives",
     "undefined",
-    "code",
 ]
-
-
-def power_hash(measure: str) -> str:
-    """sha256 (12 digits) over what draws and counts one power table: which code wrote the file."""
-    curves = CURVES[measure]
-    return digest([_design, _choices, _below, _outside, curves.draw, *curves.helpers])
 
 
 def power_draws(
@@ -95,7 +87,6 @@ def power_draws(
                     len(hits),
                     int(np.nansum(hits)),
                     int(np.isnan(hits).sum()),
-                    power_hash(measure),
                 )
             )
     return pd.DataFrame(rows, columns=POWER_COLUMNS)

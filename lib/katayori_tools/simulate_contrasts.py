@@ -8,14 +8,12 @@ come from mere words: then the control with persons of a meaningless trait shows
 """
 
 import itertools
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from katayori_tools import paired_contrasts as contrasts
-from katayori_tools.simulate_hash import digest
 
 FILE = "simulated/paired_contrasts.csv"
 CONDITIONS = ("ambiguous", "biased", "counter_biased")
@@ -33,7 +31,7 @@ DESIGN = pd.DataFrame(
 COLUMNS = [
     *("respondent", "reads", "act", "bias", "from_words", "mention", "templates", "seed", "draws"),
     *("passes", "bias_covered", "bias_found", "beyond_covered", "beyond_found"),
-    *("surfacing_covered", "surfacing_found", "said_bias", "code"),
+    *("surfacing_covered", "surfacing_found", "said_bias"),
 ]
 
 
@@ -157,13 +155,4 @@ def contrast_table() -> pd.DataFrame:
         for templates in TEMPLATES
         for seeds in BATCHES
     ]
-    return pd.DataFrame(rows).assign(code=code_hash())[COLUMNS]
-
-
-def code_hash() -> str:
-    """A hash of the statements that draw and read the studies."""
-    functions: list[Callable[..., Any]] = [
-        *(leans, contrast_draws, contrasts.reads_the_sentence, contrasts.bias_by_pair),
-        *(contrasts.bias_in_nats, contrasts.difference_of_bias, contrasts.reading_of_bias),
-    ]
-    return digest(functions, docstrings=False)
+    return pd.DataFrame(rows)[COLUMNS]

@@ -10,24 +10,22 @@ named in the docstring of the function concerned and printed in notebook 00.
 """
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 
 import numpy as np
 import pandas as pd
 from scipy.special import expit, logit
 
-from katayori.metrics import agreement, intervals, repeats, shares
+from katayori.metrics import intervals, repeats, shares
 from katayori_tools import simulate_alpha
 from katayori_tools.papers import collected
 from katayori_tools.simulate_factor import base_chances
-from katayori_tools.simulate_hash import digest
-from katayori_tools.simulate_intervals import SHARES
 from katayori_tools.simulate_kinds import Cell, Ends, Found, Kind, _cluster_chances
 
 FILE = "simulated/interval_coverage.csv"
 CELL = ["kind", "case", "correlation", "clusters", "per_cluster"]
-COLUMNS = [*CELL, "seed", "draws", "given", "covered", "width", "code"]
+COLUMNS = [*CELL, "seed", "draws", "given", "covered", "width"]
 CLUSTERS = (5, 10, 20, 50)
 PER_CLUSTER = (4, 12, 40)
 CORRELATIONS = (0.0, 0.2)
@@ -176,54 +174,39 @@ def draw_alpha_jackknife(rng: np.random.Generator, cell: Cell, draws: int) -> Fo
 
 
 P = ("p = 0", "p = 0.005", "p = 0.05", "p = 0.5", "p = 1")
-SHARE = (shares.cluster_shares, *SHARES)
 SAMPLED = ("hesitant, SD 0", "hesitant, SD 1", "decided, SD 0", "near constant, SD 0")
-ALPHAS = (_cell_chances, base_chances, true_alpha)
 GENERAL = {
-    "share": Kind(draw_share, SHARE, P),
-    "difference of shares": Kind(draw_difference, (intervals.mean_interval,), P),
-    "Diff-bias": Kind(draw_diff_bias, (intervals.contributions, intervals.mean_interval), P[1:]),
-    "mean probability": Kind(draw_probability, (intervals.probability,), P[1:4]),
-    "mean log odds": Kind(draw_log_odds, (intervals.mean_interval,), P[1:4]),
+    "share": Kind(draw_share, P),
+    "difference of shares": Kind(draw_difference, P),
+    "Diff-bias": Kind(draw_diff_bias, P[1:]),
+    "mean probability": Kind(draw_probability, P[1:4]),
+    "mean log odds": Kind(draw_log_odds, P[1:4]),
     "alpha, jackknife": Kind(
         draw_alpha_sampled,
-        (simulate_alpha.alpha_table, agreement.alpha_jackknife),
         SAMPLED,
         per_cluster=(12, 45),
         correlations=(0.0,),
         seeds=2,
         draws=250,
-        also=(*ALPHAS, _sampled_tables),
     ),
     "alpha, bootstrap": Kind(
         draw_alpha_bootstrap,
-        (simulate_alpha.alpha_bootstrap,),
         SAMPLED,
         per_cluster=(12, 45),
         correlations=(0.0,),
         seeds=2,
         draws=250,
-        also=(*ALPHAS, _sampled_tables),
     ),
     "alpha without noise, jackknife": Kind(
         draw_alpha_jackknife,
-        (repeats.alpha_from_replicates,),
         ("hesitant, SD 0.5", "hesitant, SD 1", "decided, SD 1", "near constant, SD 0"),
         per_cluster=(60,),
         correlations=(0.0,),
         draws=125,
-        also=ALPHAS,
     ),
 }
 #: Kinds of intervals by name: the general ones, and those of papers.
 KINDS: dict[str, Kind] = GENERAL | collected("coverage", "KINDS")
-
-
-def code_hash(kind: str) -> str:
-    """Which code drew the rows of one kind: its draws and the functions that make the interval."""
-    told = KINDS[kind]
-    functions: list[Callable] = [told.draw, *told.made_by, *told.also, coverage_draws]
-    return digest(functions, docstrings=False)
 
 
 def cells(kind: str) -> list[Cell]:
@@ -254,7 +237,7 @@ def coverage_draws(kind: str, cell: Cell, seeds: Iterable[int]) -> pd.DataFrame:
         width = float((high - low)[given].mean()) if given.any() else np.nan
         where = (kind, cell.case, cell.correlation, cell.clusters, cell.per_cluster)
         counts = (len(given), int(given.sum()), int(covered.sum()))
-        rows.append((*where, seed, *counts, width, code_hash(kind)))
+        rows.append((*where, seed, *counts, width))
     return pd.DataFrame(rows, columns=COLUMNS)
 
 

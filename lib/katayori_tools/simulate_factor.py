@@ -17,14 +17,13 @@ and `exchange_test` together.
 """
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
 from scipy.special import expit, logit
 
 from katayori.metrics.exchange import FEW_QUESTIONS, TIE, _hotelling
-from katayori_tools.simulate_hash import digest
 
 FILE = "simulated/power_factor.csv"
 LEVEL = 0.05
@@ -72,7 +71,6 @@ COLUMNS = [
     "repetitions",
     "positives",
     "undefined",
-    "code",
 ]
 
 
@@ -200,20 +198,6 @@ def rejections(yes: np.ndarray, rng: np.random.Generator) -> dict[str, np.ndarra
     return found
 
 
-def code_hash() -> str:
-    """Which code drew the table."""
-    functions: list[Callable] = [
-        base_chances,
-        answers,
-        any_effect_p,
-        direction_p,
-        global_p,
-        alpha,
-        rejections,
-    ]
-    return digest([*functions, disagreement, factor_draws])
-
-
 def factor_draws(
     shape: str,
     effects: tuple[float, float],
@@ -227,7 +211,6 @@ def factor_draws(
     """
     questions, per = size
     effect, other_effect = effects
-    code = code_hash()
     rows = []
     for seed in seeds:
         about = [round(1000 * effect), round(1000 * other_effect), SHAPES.index(shape)]
@@ -239,7 +222,7 @@ def factor_draws(
             cell = ("factor", test, PROMISES[test], shape, other_effect, planted, effect)
             counts = (len(hits), int(np.nansum(hits)), int(np.isnan(hits).sum()))
             row = (*cell, questions, per, questions * per, seed, *counts)
-            rows.append((*row, code))
+            rows.append(row)
     return pd.DataFrame(rows, columns=COLUMNS)
 
 

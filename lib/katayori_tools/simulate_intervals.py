@@ -6,18 +6,15 @@ cell of 2,000 studies.
 """
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import astuple, fields
 
 import numpy as np
 import pandas as pd
 
 from katayori.metrics import intervals, shares
-from katayori_tools.simulate_hash import digest
 from katayori_tools.simulate_studies import (
-    DRAWS,
     LOCKED,
-    PARTS,
     Drawn,
     Study,
     drawn,
@@ -26,13 +23,11 @@ from katayori_tools.simulate_studies import (
 
 FILE = "simulated/intervals.csv"
 CELL = [field.name for field in fields(Study)]
-COLUMNS = [*CELL, "seed", "draws", "given", "covered", "coverage", "mc_error", "width", "code"]
+COLUMNS = [*CELL, "seed", "draws", "given", "covered", "coverage", "mc_error", "width"]
 STUDIES = 2000
 SEED = 20261126
 SIZES = ("equal sizes", "ragged sizes")
 TRUTHS = (0.0, 0.005, 0.05, 0.2, 0.5)
-#: What makes the interval of a share, for the hash of a table's code.
-SHARES = (shares._samples, shares._with_rarer, shares._design_effect, shares._size)
 
 
 def _shares() -> Iterator[Study]:
@@ -94,19 +89,6 @@ def ends(study: Study, found: Drawn) -> tuple[np.ndarray, np.ndarray]:
     return low, high
 
 
-def code_hash(kind: str) -> str:
-    """Which code drew the rows of one kind."""
-    made_by: list[Callable] = [
-        shares.cluster_share,
-        shares._sample,
-        shares._design_effect,
-        shares._size,
-    ]
-    if not kind.startswith("share"):
-        made_by = [intervals.contributions, intervals.mean_interval]
-    return digest([DRAWS[kind], *PARTS, *made_by, drawn, ends, coverage], docstrings=False)
-
-
 def coverage(studies: Iterable[Study], draws: int = STUDIES) -> pd.DataFrame:
     """One row a cell, columns `COLUMNS`; width is the mean over the intervals given."""
     rows = []
@@ -119,7 +101,7 @@ def coverage(studies: Iterable[Study], draws: int = STUDIES) -> pd.DataFrame:
         error = np.sqrt(share * (1 - share) / max(given.sum(), 1))
         width = float((high - low)[given].mean()) if given.any() else np.nan
         counts = (SEED, draws, int(given.sum()), int(covered.sum()))
-        rows.append((*astuple(study), *counts, share, error, width, code_hash(study.kind)))
+        rows.append((*astuple(study), *counts, share, error, width))
     return pd.DataFrame(rows, columns=COLUMNS)
 
 

@@ -3,8 +3,8 @@
 Those of one paper's measure are in `KINDS` of its room's module `coverage`.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -39,13 +39,11 @@ def _cluster_chances(
 
 @dataclass(frozen=True)
 class Kind:
-    """One kind of interval: how it is drawn, by which function it is made, and its cells."""
+    """One kind of interval: how it is drawn, and its cells."""
 
     draw: Callable[[np.random.Generator, Cell, int], Found]
-    made_by: Sequence[Callable]
     cases: tuple[str, ...]
     per_cluster: tuple[int, ...] = PER_CLUSTER
     correlations: tuple[float, ...] = CORRELATIONS
     seeds: int = 4
     draws: int = 500
-    also: Sequence[Callable] = field(default=(_cluster_chances,))

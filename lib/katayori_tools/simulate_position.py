@@ -13,7 +13,6 @@ Respondents:
 """
 
 import itertools
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -21,7 +20,6 @@ import pandas as pd
 
 from katayori_tools import position_free
 from katayori_tools.position_free import position_free_scores
-from katayori_tools.simulate_hash import digest
 
 FILE = "simulated/position_free.csv"
 ROLES = ("target", "non_target", "unknown")
@@ -43,7 +41,7 @@ BATCHES = (range(20), range(20, 1_000))
 TRUTH_CONTENTS = 400_000
 COLUMNS = [
     *("respondent", "reading", "score", "calibrated_within", "lean", "templates", "seed", "draws"),
-    *("truth", "mean_value", "covered", "found", "defined", "flagged", "code"),
+    *("truth", "mean_value", "covered", "found", "defined", "flagged"),
 ]
 
 
@@ -179,13 +177,4 @@ def position_table() -> pd.DataFrame:
         and flagged (studies of draws; defined: with an interval; flagged: `position_bound`).
     """
     rows = [row for cell in cells() for seeds in BATCHES for row in batch_rows(*cell, seeds)]
-    return pd.DataFrame(rows).assign(code=code_hash())[COLUMNS]
-
-
-def code_hash() -> str:
-    """A hash of the statements that draw and read the studies."""
-    functions: list[Callable[..., Any]] = [
-        *(contents, study, truths, position_draws, position_free_scores),
-        *(position_free.calibrated_log_probabilities, position_free.permuted),
-    ]
-    return digest(functions, docstrings=False)
+    return pd.DataFrame(rows)[COLUMNS]

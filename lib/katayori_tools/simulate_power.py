@@ -1,8 +1,6 @@
 """What power curves are made of: how a paper's room says what is planted and what tests promise.
 
 A room's module `simulate` has them in `CURVES`, by measure: `data/simulated/power_<measure>.csv`.
-The first four functions are part of the hash of every power table (see `simulate_hash`), so a line
-stays long until the tables are drawn anew.
 """
 
 import itertools
@@ -65,8 +63,6 @@ class Curves(NamedTuple):
     effects: tuple[float, ...]
     promises: dict[str, str]
     repetitions: int = 20
-    #: What `draw` depends on, beside the four functions here.
-    helpers: tuple[Callable, ...] = ()
 
 
 PROMISED = "level"

@@ -179,8 +179,6 @@ DRAWS: dict[str, Callable[[np.random.Generator, Study, int], Drawn]] = {
     "mean probability": draw_log_odds,
     "mean log odds": draw_log_odds,
 }
-#: What the draws are made of, for the hash of a table's code.
-PARTS = (_sizes, _cluster_chances, Locked, centre_of, mean_probability)
 
 
 def drawn(study: Study, seed: int, draws: int) -> Drawn:

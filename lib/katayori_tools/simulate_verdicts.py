@@ -10,7 +10,7 @@ asks for:
 """
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import astuple, dataclass, fields, replace
 
 import numpy as np
@@ -18,14 +18,13 @@ import pandas as pd
 from scipy.stats import t
 
 from katayori.metrics import shares, verdicts
-from katayori_tools.simulate_hash import digest
-from katayori_tools.simulate_intervals import SHARES, SIZES
-from katayori_tools.simulate_studies import DRAWS, PARTS, SD, Drawn, Locked, Study, drawn
+from katayori_tools.simulate_intervals import SIZES
+from katayori_tools.simulate_studies import SD, Drawn, Locked, Study, drawn
 
 FILE = "simulated/verdicts.csv"
 CELL = ["question", *(field.name for field in fields(Study)), "line"]
 COUNTED = ("present", "absent", "undecided", "position bound")
-COLUMNS = [*CELL, "margin", "seed", "draws", *COUNTED, "rate", "mc_error", "code"]
+COLUMNS = [*CELL, "margin", "seed", "draws", *COUNTED, "rate", "mc_error"]
 STUDIES = 2000
 PILOTS = 300  # studies without an effect, whose median limit of detection is planted
 SEED = 20261126
@@ -156,21 +155,6 @@ def words(trial: Trial, draws: int) -> pd.Series:
     return told["verdict"]
 
 
-def code_hash(kind: str) -> str:
-    """Which code drew the rows of one kind."""
-    made_by: list[Callable] = [of_means, verdicts.mean_row, verdicts.row_by_t]
-    if kind.startswith("share"):
-        made_by = [of_shares, shares.cluster_shares, *SHARES]
-    rules: list[Callable] = [
-        verdicts.verdict,
-        verdicts._bound,
-        verdicts._is_alike,
-        verdicts._all_alike,
-    ]
-    rules += [verdicts._inside, verdicts._decided, verdicts._spread, words]
-    return digest([DRAWS[kind], *PARTS, *made_by, *rules, drawn], docstrings=False)
-
-
 def verdict_draws(some: Iterable[Trial], draws: int = STUDIES) -> pd.DataFrame:
     """One row a cell, columns `COLUMNS`."""
     rows = []
@@ -180,7 +164,7 @@ def verdict_draws(some: Iterable[Trial], draws: int = STUDIES) -> pd.DataFrame:
         rate = counts[COUNTED.index(ASKS[trial.question])] / draws
         error = np.sqrt(rate * (1 - rate) / draws)
         cell = (trial.question, *astuple(trial.study), trial.line, MARGIN, SEED, draws)
-        rows.append((*cell, *counts, rate, error, code_hash(trial.study.kind)))
+        rows.append((*cell, *counts, rate, error))
     return pd.DataFrame(rows, columns=COLUMNS)
 
 

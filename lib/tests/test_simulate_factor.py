@@ -76,21 +76,19 @@ def test_what_is_planted_is_as_large_as_told():
 @pytest.mark.slow
 def test_a_few_seeds_give_what_is_stored(table):
     """Contract, Long simulations: three cells recomputed."""
-    keys = [name for name in factor.COLUMNS if name != "code"]
     cells = [
         ("hesitant", (0.0, 0.3), "none", (14, 45), 7),
         ("decided", (0.2, 0.3), "common", (14, 45), 1),
         ("near constant", (0.2, 0.5), "by question", (14, 45), 1),
     ]
     for shape, effects, planted, size, seed in cells:
-        found = factor.factor_draws(shape, effects, planted, size, [seed])[keys]
-        merged = table[keys].merge(found, how="inner")
+        found = factor.factor_draws(shape, effects, planted, size, [seed])[factor.COLUMNS]
+        merged = table[factor.COLUMNS].merge(found, how="inner")
         assert len(merged) == len(found) == 4
 
 
 def test_the_table_is_whole(table):
     assert list(table.columns) == factor.COLUMNS
-    assert set(table["code"]) == {factor.code_hash()}
     expected = sum(len(factor.BATCHES[cell[2]]) for cell in factor.cells()) * len(factor.PROMISES)
     assert len(table) == expected
     cell = ["test", "shape", "other_effect", "planted", "effect", "clusters", "per_cluster", "seed"]

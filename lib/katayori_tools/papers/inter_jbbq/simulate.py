@@ -9,10 +9,9 @@ results.
 import numpy as np
 import pandas as pd
 
-from katayori.metrics import interactions, mixed_logit
+from katayori.metrics import interactions
 from katayori.papers import inter_jbbq
-from katayori.papers.inter_jbbq import INTER, inter_chances
-from katayori_tools.simulate_hash import digest
+from katayori.papers.inter_jbbq import inter_chances
 from katayori_tools.simulate_power import LEVEL
 
 FILE = "simulated/inter_interaction.csv"
@@ -21,21 +20,7 @@ RESPONDENTS = ("sim-inter-additive", "sim-inter-interaction")
 
 SEEDS = range(200)
 
-COLUMNS = ["model", "topic", "seed", "n", "lr", "df", "p", "status", "code"]
-
-_CODE = (
-    interactions.interactions,
-    interactions._rows,
-    interactions._fits,
-    mixed_logit.mixed_logit,
-    interactions.likelihood_ratio,
-    inter_chances,
-)
-
-
-def code_hash() -> str:
-    """sha256 (12 digits) over what draws and tests: it says which code wrote the file."""
-    return digest([*_CODE, interaction_draws], str(INTER))
+COLUMNS = ["model", "topic", "seed", "n", "lr", "df", "p", "status"]
 
 
 def interaction_draws(seeds: range | list[int]) -> pd.DataFrame:
@@ -64,7 +49,7 @@ def interaction_draws(seeds: range | list[int]) -> pd.DataFrame:
             )
             tests = table[table["kind"] == "test"]
             frames.append(tests.rename(columns={"value": "lr"}).assign(model=model, seed=seed))
-    return pd.concat(frames, ignore_index=True).assign(code=code_hash())[COLUMNS]
+    return pd.concat(frames, ignore_index=True)[COLUMNS]
 
 
 def interaction_table() -> pd.DataFrame:

@@ -122,7 +122,6 @@ CURVES = {
         draw_case_accuracy,
         effects=(0, 0.1, 0.2),
         promises={f"{test}, {AGREE}": promise for test, promise in TESTS.items()},
-        helpers=(agreeing, compared, p_chi_square),
         **SIZES,
     ),
     "case_accuracy_counterbalanced": Curves(
@@ -130,7 +129,6 @@ CURVES = {
         # The recorded models differ by .06.
         effects=(0, 0.06, 0.12),
         promises={f"{test}, {BALANCED}": promise for test, promise in TESTS.items()},
-        helpers=(counterbalanced, compared, p_chi_square),
         **SIZES,
     ),
 }

@@ -2,7 +2,6 @@
 
 import numpy as np
 
-from katayori.metrics import judges
 from katayori_tools.papers.logprob_judge.simulate import gains, judged
 from katayori_tools.simulate_kinds import Cell, Found, Kind
 
@@ -17,11 +16,9 @@ def draw_gain(rng: np.random.Generator, cell: Cell, draws: int) -> Found:
 KINDS = {
     "concordance gain": Kind(
         draw_gain,
-        (judges.concordance, judges.mean_gain),
         ("gain = 0", "gain = 0.06"),
         per_cluster=(1, 3),
         correlations=(0.5,),
         draws=125,
-        also=(judged, gains),
     ),
 }

@@ -69,6 +69,5 @@ CURVES = {
         per_cluster=(3, 1),
         effects=(0, 0.03, 0.06, 0.1),
         promises={"interval over questions": MANY, "sign test over comparisons": ALONE},
-        helpers=(judged, gains),
     ),
 }
