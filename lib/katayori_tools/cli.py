@@ -48,7 +48,7 @@ COMMANDS = {
     "export": ("export", "a run as Every Eval Ever, RO-Crate, Croissant and CodeMeta, checked"),
     "answers": ("answer_store", "what the store holds: endpoints, models, versions, tokens, dates"),
     "review": ("review", "a form for readers of the Japanese items, and its log"),
-    "construct": ("papers.jubaku_v2.construct", "make cases as JUBAKU-v2 was made"),
+    "construct": ("construct", "make cases as JUBAKU-v2 was made"),
     "doctor": ("doctor", "what works on this machine, and the remedy for what does not"),
     "bench": ("doctor", "run the benchmarks one after another"),
     "nb": ("reproduce", "execute the committed notebooks in place on their default parameters"),

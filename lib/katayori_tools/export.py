@@ -33,7 +33,7 @@ from katayori.prompting.models import Model, get_model, registry
 from katayori.provenance import without_folder
 from katayori.report.headlines import read_results
 from katayori.report.run import FIELDS
-from katayori_tools import environment, export_worker, notebooks, study_sets
+from katayori_tools import environment, export_worker, notebooks, paper_files
 from katayori_tools.choices import Papers
 
 #: Tells a folder of ours, which may be replaced, from one of the user's.
@@ -261,8 +261,7 @@ def _write_study_set(folder: Path, paper_id: str, with_text: bool) -> None:
     folder.mkdir(parents=True)
     table = items[["item_id"]].assign(cluster=paper.cluster_of(items), right_option=right)
     table.to_csv(folder / "items.csv", index=False, lineterminator="\n")
-    for edition in study_sets.editions(paper_id) if with_text else ():
-        texts = study_sets.folder(paper_id, edition)
+    for texts in paper_files.text_folders(paper_id).values() if with_text else ():
         shutil.copytree(texts, folder / texts.name)
     entry, told = catalogue.load()[f"study_{paper_id}"], _told()
     own = told["study_sets"][paper_id]

@@ -1,6 +1,10 @@
-"""What must stand in `data/papers/<id>.yaml`; the README beside it says what each field means."""
+"""What must stand in `data/papers/<id>.yaml`; the README beside it says what each field means. And
+the study sets that the files list.
+"""
 
-from typing import Annotated, Any, Literal
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
@@ -8,6 +12,10 @@ from katayori import paths
 from katayori.data import files, paper_facts
 from katayori.data.schema import Count, Schema, Text
 from katayori.errors import expect
+from katayori.papers import get_paper
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 #: A number as it was written: 7 stays 7 and does not become 7.0.
 Number = int | float
@@ -151,3 +159,71 @@ def of(paper_id: str) -> dict[str, Any]:
 def every() -> list[dict[str, Any]]:
     """What is written of all papers, in the order of their notebooks."""
     return [of(paper_id) for paper_id in paper_facts.ids()]
+
+
+# -- study sets ------------------------------------------------------------------------------------
+
+FIRST, SECOND, THIRD = 1, 2, 3
+
+
+@dataclass(frozen=True)
+class StudySet:
+    """One of our data sets.
+
+    Attributes:
+        paper: whose items they are. edition: 1, 2 or 3. name: as `sets` in the paper's file has it.
+        items: a row an item. folder: of its texts, which the sets of an edition share.
+    """
+
+    paper: str
+    edition: int
+    name: str
+    items: "pd.DataFrame"
+    folder: Path
+
+    @property
+    def clusters(self) -> "pd.Series | None":
+        """The cluster of every item, None where the frame lacks the column."""
+        room = get_paper(self.paper)
+        if "cluster" in self.items:
+            return self.items["cluster"].astype(str)
+        if room.cluster_column == "item_id" and "pair_id" in self.items:
+            return self.items["pair_id"].astype(str)  # both orders are rows of one pair
+        if room.cluster_column not in self.items:
+            return None
+        return room.cluster_of(self.items)
+
+
+def editions_of(paper: str) -> dict[str, int]:
+    """The data sets that are of an edition, each with its own, the oldest first.
+
+    A paper that lists none has its `study` alone.
+    """
+    listed = get_paper(paper).about.get("sets", {"study": {"edition": FIRST}})
+    return {name: about["edition"] for name, about in listed.items() if "edition" in about}
+
+
+def text_folders(paper: str) -> dict[int, Path]:
+    """The folder of the texts of each edition, the oldest first, which has the paper's name."""
+    editions = sorted(set(editions_of(paper).values()))
+    names = [paper, *(f"{paper}_{edition}" for edition in editions[1:])]
+    place = paths.data_dir() / "study"
+    return {edition: place / name for edition, name in zip(editions, names, strict=True)}
+
+
+def study_sets(paper: str) -> list[StudySet]:
+    """All data sets of a paper, the first edition first."""
+    room, folders = get_paper(paper), text_folders(paper)
+    load = {"study": lambda: room.read("study", {})[0], **room.sets()}
+    return [
+        StudySet(paper, edition, name, load[name](), folders[edition])
+        for name, edition in editions_of(paper).items()
+    ]
+
+
+def written_anew(paper: str, items: "pd.DataFrame") -> "pd.DataFrame":
+    """The items that no data set of the second edition holds."""
+    load, editions = get_paper(paper).sets(), editions_of(paper)
+    second = [name for name in load if editions.get(name) == SECOND]
+    kept = {item_id for name in second for item_id in load[name]()["item_id"]}
+    return items[~items["item_id"].isin(kept)].reset_index(drop=True)

@@ -25,7 +25,7 @@ from katayori.prompting import prompts, recordings
 from katayori.prompting.models import Endpoint, Model, get_model
 from katayori.prompting.requests import Request, Response, seed_rule_of
 from katayori.prompting.store import store_path
-from katayori_tools import asking, paper_files, study_sets
+from katayori_tools import asking, paper_files
 from katayori_tools.answer_store import Store, replace_file
 from katayori_tools.choices import Papers, Positive
 from katayori_tools.collect import Summary, collect_sync, progress_line, terminable
@@ -155,8 +155,8 @@ def rows_of(work: Work, size: int | None) -> list[dict[str, Any]]:
     if dataset not in later:
         return asking.items_of(work.paper, dataset, size, is_recorded=True)
     items = later[dataset]()
-    if study_sets.editions_of(work.paper).get(dataset) == study_sets.THIRD:
-        items = study_sets.written_anew(work.paper, items)
+    if paper_files.editions_of(work.paper).get(dataset) == paper_files.THIRD:
+        items = paper_files.written_anew(work.paper, items)
     known = work.whole if work.whole in items else None
     if size is not None and known == room.cluster_column:
         items = _in_turn(work.paper, items, size)

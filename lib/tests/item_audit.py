@@ -25,7 +25,7 @@ from katayori.papers.jubaku_v2 import GROUP_WORD, group_words, leak_words
 from katayori.prompting import recordings
 from katayori.prompting.parsing import option_probabilities
 from katayori.prompting.yes_no import parse_yes_no
-from katayori_tools.study_sets import FIRST, SECOND, StudySet, folder, study_sets
+from katayori_tools.paper_files import FIRST, SECOND, StudySet, study_sets
 
 #: A slot may be so far from its equal share, an order of mention from one half.
 OFF_SLOT, OFF_MENTION = 0.05, 0.02
@@ -106,7 +106,8 @@ def broken_limits(rows: Iterable[Row]) -> list[Row]:
 
 
 def _row(one: StudySet, what: str, where: str, n: int, value: float, **more: Any) -> Row:
-    row = {"edition": one.edition, "data set": one.title, "what": what, "where": where}
+    title = f"{one.paper}/{one.name}"
+    row = {"edition": one.edition, "data set": title, "what": what, "where": where}
     return row | {"n": n, "value": value} | more
 
 
@@ -123,7 +124,7 @@ def _held(one: StudySet, limit: str, holds: bool) -> Row:
 def rule_rows(one: StudySet) -> list[Row]:
     """Rules that read no meaning, of cases and of pairs."""
     rows = []
-    for found in [*case_rules(one.items, folder(one.paper, one.edition)), *pair_rules(one.items)]:
+    for found in [*case_rules(one.items, one.folder), *pair_rules(one.items)]:
         ends = {"ci_low": found.ci_low, "ci_high": found.ci_high}
         limit = _held(one, found.limit, found.holds) if found.limit else {}
         rows.append(_row(one, found.what, found.where, found.n, found.value, **ends, **limit))

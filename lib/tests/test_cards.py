@@ -6,24 +6,21 @@ import pandas as pd
 import pytest
 
 from katayori import paths
+from katayori.data.files import documents
 from katayori.papers import paper_ids
 from katayori.prompting import recordings
-from katayori_tools.study_sets import editions, folder, heads, study_sets
+from katayori_tools.paper_files import study_sets, text_folders
 
-HEADS = [
-    pytest.param(paper, edition, head, id=f"{folder(paper, edition).name}/{head['file']}")
-    for paper in paper_ids()
-    for edition in editions(paper)
-    for head in heads(paper, edition)
-]
+FOLDERS = [place for paper in paper_ids() for place in text_folders(paper).values()]
 
 
-@pytest.mark.parametrize(("paper", "edition", "head"), HEADS)
-def test_a_study_file_says_licence_notice_version_and_canary(paper, edition, head):
-    assert head["license"] == "MIT"
-    assert all(head[name] for name in ("dataset", "version", "notice", "canary"))
-    # Only a native reader makes it true, which no reading of a machine replaces.
-    assert head["reviewed"] in (False, None)
+@pytest.mark.parametrize("place", FOLDERS, ids=[place.name for place in FOLDERS])
+def test_a_study_file_says_licence_notice_version_and_canary(place):
+    for file, head in documents(place, "", "file of items"):
+        assert head["license"] == "MIT"
+        assert all(head[name] for name in ("dataset", "version", "notice", "canary")), file.name
+        # Only a native reader makes it true, which no reading of a machine replaces.
+        assert not head.get("reviewed")
 
 
 def test_the_card_of_study_sets_counts_the_items_of_each():

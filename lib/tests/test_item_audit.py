@@ -1,12 +1,14 @@
 """Study items keep the limits of `item_audit`, which sees what breaks them."""
 
+from pathlib import Path
+
 import item_audit
 import numpy as np
 import pandas as pd
 import pytest
 
 from katayori.papers import paper_ids
-from katayori_tools.study_sets import (
+from katayori_tools.paper_files import (
     FIRST,
     SECOND,
     THIRD,
@@ -19,7 +21,7 @@ TEMPLATES = [f"t{n}" for n in range(12)]
 
 def held_to(paper: str, edition: int = SECOND, **columns) -> list[dict]:
     """The broken limits of a made-up set."""
-    one = StudySet(paper, edition, "made-up", as_items(columns))
+    one = StudySet(paper, edition, "made-up", as_items(columns), Path())
     return item_audit.broken_limits(item_audit.item_rows(one))
 
 
@@ -94,7 +96,7 @@ def test_both_orders_of_a_judges_pair_are_two_items_and_one_pair():
         "question": np.repeat([f"{n}?" for n in range(6)], 2),
     }
     assert not held_to("logprob_judge", **orders), "the better answer stands in each slot"
-    (longer,) = item_audit.rule_rows(StudySet("logprob_judge", 2, "x", as_items(orders)))
+    (longer,) = item_audit.rule_rows(StudySet("logprob_judge", 2, "x", as_items(orders), Path()))
     assert longer["n"] == 6 and longer["value"] == 0.5
     assert "better answer" in what(held_to("logprob_judge", **orders | {"order": ["12"] * 12}))
 

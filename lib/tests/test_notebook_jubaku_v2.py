@@ -18,7 +18,7 @@ from katayori.prompting.models import get_model
 from katayori.prompting.prompts import load_prompts
 from katayori.prompting.requests import build
 from katayori_tools import record
-from katayori_tools.study_sets import written_anew
+from katayori_tools.paper_files import written_anew
 
 pytestmark = pytest.mark.slow  # every test runs a notebook
 ACCURACY = "accuracy on the neutral option"

@@ -8,7 +8,7 @@ from katayori import paths
 from katayori.data import comparisons
 from katayori.papers import get_paper, logprob_judge
 from katayori.study import Study
-from katayori_tools.study_sets import editions_of
+from katayori_tools.paper_files import editions_of
 
 PROMPT = "lj_pandalm_verdict_en"
 MODELS = ["qwen2.5-coder-0.5b", "qwen2.5-coder-1.5b"]

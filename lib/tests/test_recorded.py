@@ -13,7 +13,7 @@ from katayori.prompting.models import get_endpoint, get_model
 from katayori.prompting.prompts import load_prompts
 from katayori.prompting.requests import build, by_rule
 from katayori_tools import asking, record
-from katayori_tools.study_sets import THIRD, editions_of
+from katayori_tools.paper_files import THIRD, editions_of
 
 SHARDS = [(paper, name) for paper in paper_ids() for name in recordings.manifest(paper)]
 

@@ -30,9 +30,8 @@ from katayori.errors import KatayoriError
 from katayori.profiles import Profile
 from katayori.prompting.models import Endpoint, Model
 from katayori.prompting.prompts import Prompt
-from katayori_tools import paper_files
+from katayori_tools import construct, paper_files
 from katayori_tools.engines import weights
-from katayori_tools.papers.jubaku_v2 import construct
 
 
 class Checklist(Schema):
@@ -100,6 +99,7 @@ KINDS: dict[str, Any] = {
     "data/published/audit.yaml": recounts.Audit,
     "data/errata/bbq.yaml": study_schemas.Errata,
     "data/weights.yaml": weights.WeightsFile,
+    "data/forms.yaml": dict[str, Text | dict[str, Text]],
     "data/export.yaml": study_schemas.ExportFile,
     "data/study/jubaku_v2/seeds.yaml": construct.SeedFile,
     "data/papers/*.yaml": paper_files.PaperFile,

@@ -8,7 +8,7 @@ import pytest
 
 from katayori.papers import discrim_eval
 from katayori.prompting.prompts import load_prompts
-from katayori_tools.study_sets import SECOND, study_sets
+from katayori_tools.paper_files import SECOND, study_sets
 
 SIZES = {"blank": 9450, "blank_sets": 8100, "plain": 3150, "third": 3150, "twenty": 2700}
 BLANKS = ("blank", "blank_sets")

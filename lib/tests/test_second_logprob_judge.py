@@ -10,7 +10,7 @@ import pytest
 from katayori.data.files import documents
 from katayori.papers import logprob_judge as judge
 from katayori.prompting.prompts import load_prompts
-from katayori_tools.study_sets import SECOND, study_sets
+from katayori_tools.paper_files import SECOND, study_sets
 
 
 def bigrams(text):

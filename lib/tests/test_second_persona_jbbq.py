@@ -13,7 +13,7 @@ from katayori.data.multiple_choice import COLUMNS, POLARITIES
 from katayori.frames import digest
 from katayori.papers import persona_jbbq as items
 from katayori.papers.persona_jbbq import CONTEXTS, OPTION_ORDERS
-from katayori_tools.study_sets import SECOND, study_sets
+from katayori_tools.paper_files import SECOND, study_sets
 
 FOLDER = paths.data_dir() / items.FOLDERS[2]
 PROMPTS = paths.data_dir() / "prompts" / "persona_jbbq"

@@ -25,13 +25,21 @@ from katayori.prompting.requests import Response
 from katayori.report.explorers import explorer
 from katayori.report.run import FIELDS, FORMULA, Run
 from katayori.report.tables import show, show_text
-from katayori_tools import cli, collect as collecting, compare, environment, record, site
+from katayori_tools import (
+    cli,
+    collect as collecting,
+    compare,
+    construct,
+    environment,
+    record,
+    review,
+    site,
+)
 from katayori_tools.answer_store import Store
 from katayori_tools.collect import collect_sync
 from katayori_tools.doctor import find_browser
 from katayori_tools.live import export_requests
 from katayori_tools.pages import write_report
-from katayori_tools.papers.jubaku_v2 import rating
 from katayori_tools.planning import probe_logprobs
 from katayori_tools.send import key_of
 from katayori_tools.site import write_site
@@ -45,7 +53,8 @@ def canary(monkeypatch, tmp_path):
     monkeypatch.setenv(KEY_ENV, CANARY)
     data = tmp_path / "house" / "data"
     data.mkdir(parents=True)
-    (data / "column_names.yaml").write_bytes((HERE / "data" / "column_names.yaml").read_bytes())
+    for name in ("column_names.yaml", "forms.yaml"):
+        (data / name).write_bytes((HERE / "data" / name).read_bytes())
     monkeypatch.setenv("KATAYORI_ROOT", str(data.parent))
     monkeypatch.setattr(collecting, "_wait_before_retry", lambda *_: 0)
 
@@ -363,8 +372,8 @@ def test_what_raters_and_readers_open_in_a_spreadsheet_holds_no_formula(tmp_path
         "label": "A",
     }
     items = pd.DataFrame([case | {"order": order} for order in ("nb", "bn")])
-    form, _ = rating.form_of(items, 2)
-    assert form.iloc[0].tolist() == ["c1", "'=cmd()", "'+1", "'＝x", "", ""]
+    review.write_form(tmp_path / "form.csv", construct.form_of(items, 2)[0], "")
+    assert _cells(tmp_path / "form.csv")[-6:] == ["c1", "'=cmd()", "'+1", "'＝x", "", ""]
     monkeypatch.setenv("KATAYORI_OUTPUTS", str(tmp_path))
     row = dict.fromkeys(FIELDS) | {"paper": "=cmd()", "what": "+1", "model": "m", "cell": {}}
     frame = pd.DataFrame([row | {"headline": True, "value": -0.5, "n": 9, "status": "count"}])

@@ -16,7 +16,7 @@ from katayori.papers import get_paper, inter_jbbq, jubaku_v2, paper_ids, persona
 from katayori.prompting import recordings
 from katayori.prompting.prompts import load_prompts
 from katayori_tools import record
-from katayori_tools.study_sets import THIRD, editions_of, written_anew
+from katayori_tools.paper_files import THIRD, editions_of, written_anew
 
 #: Change only together with the version in the files, and then everything is recorded anew.
 DIGESTS = {

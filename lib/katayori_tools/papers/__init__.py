@@ -5,8 +5,7 @@ by the name of its module:
 
 - `simulate`: the long simulations of its scores, by name: `CURVES` (of power), `TABLES` (of
   its own), each where it has any;
-- `coverage`: `KINDS`, intervals whose coverage is simulated;
-- `construct`: `rate(folder, raters)`, the form with which people judge its cases.
+- `coverage`: `KINDS`, intervals whose coverage is simulated.
 """
 
 from importlib import import_module

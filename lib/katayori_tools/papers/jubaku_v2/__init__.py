@@ -1,1 +1,1 @@
-"""What only notebook 04 needs of the tools: making cases, and how its simulations are drawn."""
+"""What only notebook 04 needs of the tools: how its simulations are drawn."""
