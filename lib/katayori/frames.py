@@ -111,9 +111,11 @@ def require(
     for name, holds in wanted.items():
         if name not in frame:
             raise FrameError(f"{verb}: no column {name!r}; columns there: {_columns(frame)}")
-        if isinstance(frame[name], pd.DataFrame):
+        column = frame[name]
+        if isinstance(column, pd.DataFrame):
             raise FrameError(f"{verb}: two columns are called {name!r}; rename one")
-        _check_column(frame[name], holds, f"{verb}: column {name!r}")
+        if holds != LABEL_OR_NONE:
+            _check_column(column, holds, f"{verb}: column {name!r}")
     return names
 
 
@@ -123,6 +125,8 @@ def _check_column(values: pd.Series, holds: Column, where: str) -> None:
     right = f"e.g. {holds.example!r}"
     if missing.any() and not holds.may_miss:
         raise FrameError(f"{where} is missing in {_rows(missing)}; right is {right}")
+    if holds.holds == "label" and not holds.allowed:
+        return
     wrong = ~missing & _wrong(values, holds)
     if not wrong.any():
         return
@@ -144,8 +148,6 @@ def _wrong(values: pd.Series, holds: Column) -> pd.Series:
     """Which values a column must not hold; what is missing is not looked at."""
     if holds.allowed:
         return ~values.isin(list(holds.allowed))
-    if holds.holds == "label":
-        return pd.Series(False, values.index)
     if holds.holds == "flag":
         return ~values.isin([True, False])
     if pd.api.types.is_string_dtype(values) and not values.isna().all():

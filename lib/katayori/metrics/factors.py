@@ -9,6 +9,7 @@ import pandas as pd
 from katayori.frames import LABEL, NUMBER_OR_NONE, FrameError, cells, flat, require
 from katayori.metrics import intervals, shares
 from katayori.metrics.intervals import mean_interval
+from katayori.metrics.numbered import numbered
 
 
 def by_factor(frame: pd.DataFrame, factors: Mapping[str, Sequence[str]]) -> pd.DataFrame:
@@ -45,11 +46,10 @@ def by_factor(frame: pd.DataFrame, factors: Mapping[str, Sequence[str]]) -> pd.D
     return out
 
 
-def _joined(frame: pd.DataFrame, names: Sequence[str]) -> pd.Series:
-    text = pd.Series("", frame.index, dtype=object)
-    for number, name in enumerate(names):
-        text = text + ("-" if number else "") + frame[name].astype(str)
-    return text
+def _joined(frame: pd.DataFrame, names: Sequence[str]) -> np.ndarray:
+    number, keys = numbered(frame, names)
+    texts = ["-".join(map(str, key)) for key in keys.itertuples(index=False, name=None)]
+    return np.array(texts, dtype=object)[number]
 
 
 def effect_size(

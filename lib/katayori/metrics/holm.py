@@ -2,6 +2,7 @@
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
 
 def holm(p: npt.ArrayLike) -> np.ndarray:
@@ -26,3 +27,20 @@ def holm(p: npt.ArrayLike) -> np.ndarray:
     out = np.empty_like(p)
     np.put_along_axis(out, order, np.minimum(steps, 1), axis=-1)
     return out
+
+
+def holm_in_families(p: np.ndarray, family: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """p adjusted inside each of the families 0, 1, ..., and the tests of each p's family.
+
+    Example:
+        >>> holm_in_families(np.array([0.04, 0.01, 0.04]), np.array([0, 0, 1]))
+        (array([0.04, 0.02, 0.04]), array([2, 2, 1]))
+    """
+    tests = np.bincount(family, ~np.isnan(p)).astype(int)[family]
+    order = np.lexsort((p, family))  # family by family, NaN last
+    sizes = np.bincount(family)
+    smaller = np.arange(len(p)) - (np.cumsum(sizes) - sizes)[family[order]]
+    scaled = pd.Series(p[order] * (tests[order] - smaller))
+    out = np.empty(len(p))
+    out[order] = np.minimum(scaled.groupby(family[order]).cummax(), 1)
+    return out, tests

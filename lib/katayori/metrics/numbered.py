@@ -17,8 +17,10 @@ def numbered(frame: pd.DataFrame, by: Sequence[str]) -> tuple[np.ndarray, pd.Dat
         ([0, 1, 0], ['b', 'a'])
     """
     number = np.zeros(len(frame), dtype=int)
-    if by:
-        groups = frame.groupby(list(by), sort=False, dropna=False, observed=True)
-        number = groups.ngroup().to_numpy()
-    first = np.unique(number, return_index=True)[1]
-    return number, frame[list(by)].iloc[first].reset_index(drop=True)
+    for name in by:
+        code, values = pd.factorize(frame[name].to_numpy())  # missing: -1
+        number = pd.factorize(number * (len(values) + 1) + code + 1)[0]
+    first = np.zeros(number.max(initial=-1) + 1, dtype=int)
+    first[number[::-1]] = np.arange(len(number))[::-1]
+    keys = {name: frame[name].array[first] for name in by}
+    return number, pd.DataFrame(keys, index=pd.RangeIndex(len(first)))

@@ -12,11 +12,11 @@ that passes, `conover` for every pair of its levels:
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from scipy.stats import chi2, rankdata, t as student
+from scipy.special import chdtrc, stdtr
 
 from katayori.frames import (
     GIVEN,
@@ -28,7 +28,7 @@ from katayori.frames import (
     flat,
     require,
 )
-from katayori.metrics.holm import holm as holm
+from katayori.metrics.holm import holm as holm, holm_in_families
 from katayori.metrics.numbered import numbered
 
 DIGITS = 12  # so that .1 + .2 ties with .3
@@ -81,17 +81,18 @@ def kruskal(
     if frame.empty:
         return flat([], frame, by, more=_OF_TESTS)
     tables = _tables(frame, value, level, by)
-    tests = _h_tests(tables.values, tables.ranks)
-    out = _common(tables, tests).assign(
-        value=tests.h,
-        status=tests.status,
-        p=tests.p,
-        df=tests.df,
-        epsilon_squared=tests.epsilon_squared,
-        trend=_trend(tables.levels, tests),
-        dropped_levels=_dropped(tables.levels, tests.n_level),
-    )
-    return out[[*by, *GIVEN, *_OF_TESTS]]
+    tests = _h_tests(tables.cell, tables.values, tables.ranks, tables.levels.shape)
+    found = {
+        "value": tests.h,
+        "status": tests.status,
+        "p": tests.p,
+        "df": tests.df,
+        "epsilon_squared": tests.epsilon_squared,
+        "trend": _trend(tables.numbers, tests),
+        "dropped_levels": _dropped(tables.levels, tests.n_level),
+    }
+    every = np.arange(len(tables.keys))
+    return _made(tables, tests, every, found, [*by, *GIVEN, *_OF_TESTS])
 
 
 def conover(
@@ -131,26 +132,25 @@ def conover(
     if frame.empty:
         return flat([], frame, by, names, _OF_PAIRS)
     tables = _tables(frame, value, level, by)
-    tests = _h_tests(tables.values, tables.ranks)
+    tests = _h_tests(tables.cell, tables.values, tables.ranks, tables.levels.shape)
     first, second = np.triu_indices(tables.levels.shape[1], 1)
     pairs = _pair_tests(tests, first, second)
     table, pair = np.nonzero(pairs["status"] != "one_group")
-    out = _common(tables, tests).iloc[table].reset_index(drop=True)
-    out = out.assign(
-        level_1=tables.levels[table, first[pair]],
-        level_2=tables.levels[table, second[pair]],
-        **{name: of_pairs[table, pair] for name, of_pairs in pairs.items()},
-    )
-    return out.assign(direction=_directions(out))[[*by, *names, *GIVEN, *_OF_PAIRS]]
+    found: dict[str, Any] = {name: of_pairs[table, pair] for name, of_pairs in pairs.items()}
+    found["level_1"] = tables.levels[table, first[pair]]
+    found["level_2"] = tables.levels[table, second[pair]]
+    found["direction"] = _directions(found)
+    return _made(tables, tests, table, found, [*by, *names, *GIVEN, *_OF_PAIRS])
 
 
-def _directions(pairs: pd.DataFrame) -> np.ndarray:
+def _directions(pairs: Mapping[str, np.ndarray]) -> list[str]:
     """Which level of a pair has the higher mean, where the ranks do not say otherwise."""
-    mean = np.sign(pairs["value"].to_numpy(float))
-    rank = np.sign(np.round(pairs["rank_difference"].to_numpy(float), DIGITS))
-    first, second = (pairs[name].astype(str) for name in ("level_1", "level_2"))
-    texts = [first + " > " + second, second + " > " + first, first + " = " + second]
-    return np.select([mean != rank, mean > 0, mean < 0], ["unclear", *texts[:2]], texts[2])
+    mean = np.sign(pairs["value"])
+    rank = np.sign(np.round(pairs["rank_difference"], DIGITS))
+    signs = np.select([mean != rank, mean > 0, mean < 0], ["?", ">", "<"], "=")
+    rows = zip(pairs["level_1"], pairs["level_2"], signs.tolist(), strict=True)
+    texts = {"?": "unclear", ">": "{0} > {1}", "<": "{1} > {0}", "=": "{0} = {1}"}
+    return [texts[sign].format(one, other) for one, other, sign in rows]
 
 
 def chance_alarms(
@@ -207,28 +207,37 @@ def chance_alarms(
     if frame.empty:
         return flat([], frame, by, more=_OF_ALARMS)
     keys, means = _crossed(frame, value, [*by, cluster], attributes)
-    ranks = _centred_ranks(means.reshape(len(keys), -1))
+    known = ~np.isnan(means)
+    table, *places = np.nonzero(known)
+    places_of = dict(zip(attributes, places, strict=True))
+    sizes = dict(zip(attributes, means.shape[1:], strict=True))
+    ranks = _centred_ranks(means[known], table)
     rng = np.random.default_rng(seed)
+    cells = []  # of every factor: the cell of each value, and tables x levels
+    for own in factors.values():
+        shape = (len(keys), *(sizes[name] for name in own))
+        cell = np.ravel_multi_index([table, *(places_of[name] for name in own)], shape)
+        cells.append((cell, (shape[0], math.prod(shape[1:]))))
 
     def p_of_factors(dealt: np.ndarray) -> np.ndarray:
-        """p of Kruskal-Wallis for every factor (questions x factors) from ranks of every cell."""
-        whole = dealt.reshape(means.shape)
-        by_level = [_by_level(whole, own, attributes) for own in factors.values()]
-        return np.column_stack([_h_tests(ranked, ranked).p for ranked in by_level])
+        """p of Kruskal-Wallis for every factor (questions x factors), from ranks."""
+        return np.column_stack([_h_tests(cell, dealt, dealt, shape).p for cell, shape in cells])
+
+    def dealt() -> np.ndarray:
+        """The ranks of each question in chance order."""
+        return ranks[np.argsort(table + rng.random(known.shape)[known])]
 
     def some_significant(dealt: np.ndarray) -> np.ndarray:
         return np.any(holm(p_of_factors(dealt)) < error_rate, axis=1)
 
-    cell, out = numbered(keys, by)
-    counts = np.array(
-        [np.bincount(cell, some_significant(_dealt(ranks, rng))) for _ in range(draws)]
-    )
+    number, out = numbered(keys, by)
+    counts = np.array([np.bincount(number, some_significant(dealt())) for _ in range(draws)])
     tests = np.isfinite(p_of_factors(ranks)).sum(axis=1)
-    out["n"] = np.bincount(cell, tests > 0).astype(int)
-    out["n_invalid"] = np.bincount(cell, tests == 0).astype(int)
+    out["n"] = np.bincount(number, tests > 0).astype(int)
+    out["n_invalid"] = np.bincount(number, tests == 0).astype(int)
     out["clusters"] = out["n"]
-    out["tests"] = np.bincount(cell, tests).astype(int)
-    out["observed"] = np.bincount(cell, some_significant(ranks)).astype(int)
+    out["tests"] = np.bincount(number, tests).astype(int)
+    out["observed"] = np.bincount(number, some_significant(ranks)).astype(int)
     out["value"] = counts.mean(axis=0)
     out["ci_low"], out["ci_high"] = np.quantile(counts, [0.025, 0.975], axis=0)
     problems = {"none_tested": out["n"] == 0, "no_variation": out["ci_low"] == out["ci_high"]}
@@ -262,46 +271,60 @@ def adjust(frame: pd.DataFrame, *, p: str, family: str | Sequence[str] = ()) -> 
         [[0.04, 2.0], [0.02, 2.0], [0.04, 1.0]]
     """
     names = [family] if isinstance(family, str) else list(family)
-    require("adjust", frame, {p: Column("probability", 0.03, may_miss=True)})
-    require("adjust", frame, dict.fromkeys(names, LABEL_OR_NONE))
-    families = frame[p].astype(float).groupby(numbered(frame, names)[0])
-    adjusted = families.transform(lambda one: holm(one.to_numpy()))
-    return frame.assign(p_holm=adjusted, tests=families.transform("count").astype(int))
+    wanted = {p: Column("probability", 0.03, may_miss=True)}
+    require("adjust", frame, wanted | dict.fromkeys(names, LABEL_OR_NONE))
+    number = numbered(frame, names)[0]
+    adjusted, tests = holm_in_families(frame[p].to_numpy(float), number)
+    return frame.assign(p_holm=adjusted, tests=tests)
 
 
 # -- frames as arrays ------------------------------------------------------------------------------
 
 
 class _Tables(NamedTuple):
-    """The cells of a frame as arrays of one shape, filled up with NaN."""
+    """The valid answers of a frame, each with the cell (table and level) that it stands in."""
 
     keys: pd.DataFrame  # of each table
     levels: np.ndarray  # tables x levels: names in the order of the frame, None where none is left
-    values: np.ndarray  # tables x rows x levels
-    ranks: np.ndarray  # the same, centred
+    numbers: np.ndarray  # the same as numbers, NaN where one is none
     asked: np.ndarray  # rows of the frame in each table
-
-
-def _common(tables: _Tables, tests: "_HTests") -> pd.DataFrame:
-    """Keys and common columns of every table."""
-    sizes = {"n": tests.n, "n_invalid": tables.asked - tests.n, "clusters": 1}
-    return tables.keys.assign(**sizes, ci_low=np.nan, ci_high=np.nan)
+    cell: np.ndarray  # of each valid answer: its place in `levels`, flattened
+    values: np.ndarray
+    ranks: np.ndarray  # centred
 
 
 def _tables(frame: pd.DataFrame, value: str, level: str, by: Sequence[str]) -> _Tables:
     table, keys = numbered(frame, by)
-    code, labels = pd.factorize(frame[level])
-    # Levels of a table stand side by side in the order of the frame, answers of a level below.
-    own, column = np.unique(table * len(labels) + code, return_inverse=True)
-    first = np.searchsorted(own, np.arange(len(keys)) * len(labels))
-    place = column - first[table]
-    row = pd.Series(column).groupby(column).cumcount().to_numpy()
-    levels = np.full((len(keys), place.max() + 1), None, dtype=object)
-    levels[table, place] = frame[level].to_numpy(object)
-    values = np.full((len(keys), row.max() + 1, levels.shape[1]), np.nan)
-    values[table, row, place] = frame[value].to_numpy(float)
-    ranks = _centred_ranks(values.reshape(len(keys), -1)).reshape(values.shape)
-    return _Tables(keys, levels, values, ranks, np.bincount(table))
+    code, labels = pd.factorize(frame[level].to_numpy())
+    # Levels of a table stand side by side in the order of the frame.
+    column, own = pd.factorize(table * len(labels) + code, sort=True)
+    of_table, label = np.divmod(own, len(labels))
+    place = np.arange(len(own)) - np.searchsorted(of_table, np.arange(len(keys)))[of_table]
+    shape = (len(keys), place.max() + 1)
+    levels, numbers = np.full(shape, None, dtype=object), np.full(shape, np.nan)
+    names = pd.Series(labels, dtype=object)
+    levels[of_table, place] = names.to_numpy()[label]
+    numbers[of_table, place] = pd.to_numeric(names, errors="coerce").to_numpy(float)[label]
+    values = frame[value].to_numpy(float)
+    valid = ~np.isnan(values)
+    cell = np.ravel_multi_index((of_table, place), shape)[column[valid]]
+    values = values[valid]
+    ranks = _centred_ranks(values, table[valid])
+    return _Tables(keys, levels, numbers, np.bincount(table), cell, values, ranks)
+
+
+def _made(
+    tables: _Tables,
+    tests: "_HTests",
+    table: np.ndarray,
+    found: Mapping[str, Any],
+    columns: Sequence[str],
+) -> pd.DataFrame:
+    """The frame of a verb: a row for each of `table`, with its keys and what is found."""
+    made = {name: keys.array[table] for name, keys in tables.keys.items()} | dict(found)
+    made |= {"n": tests.n[table], "n_invalid": (tables.asked - tests.n)[table], "clusters": 1}
+    made |= {"ci_low": np.nan, "ci_high": np.nan}
+    return pd.DataFrame({name: made[name] for name in columns})
 
 
 def _dropped(levels: np.ndarray, n_level: np.ndarray) -> list[str]:
@@ -326,36 +349,17 @@ def _crossed(
         return names, (sums / counts).reshape(shape)
 
 
-def _by_level(array: np.ndarray, own: Sequence[str], attributes: Sequence[str]) -> np.ndarray:
-    """An array of `_crossed` as tables x rows x levels of the factor that `own` attributes make."""
-    axis = {name: 1 + place for place, name in enumerate(attributes)}
-    others = [axis[name] for name in attributes if name not in own]
-    levels = [axis[name] for name in own]
-    n_levels = math.prod(array.shape[place] for place in levels)
-    return array.transpose([0, *others, *levels]).reshape(len(array), -1, n_levels)
+# -- many tables at once: valid values, and the table or cell that each stands in -----------------
 
 
-def _dealt(ranks: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Each row's values in chance order, its missing cells where they were."""
-    known = ~np.isnan(ranks)
-    order = np.argsort(np.where(known, rng.random(ranks.shape), np.inf), axis=1)
-    shuffled = np.take_along_axis(ranks, order, axis=1)
-    out = np.full(ranks.shape, np.nan)
-    # The values stand first now, in as many places as there are cells with a value.
-    out[known] = shuffled[np.arange(ranks.shape[1]) < known.sum(axis=1, keepdims=True)]
-    return out
-
-
-# -- many tables at once: arrays of tables x rows x levels, NaN = missing --------------------------
-
-
-def _centred_ranks(values: np.ndarray) -> np.ndarray:
-    """Average ranks along the last axis minus their mean, NaN where a value is missing."""
-    present = ~np.isnan(values)
-    # Missing values are ranked last, so that they move no other rank.
-    ranks = rankdata(np.where(present, np.round(values, DIGITS), np.inf), axis=-1)
-    middle = (present.sum(axis=-1, keepdims=True) + 1) / 2
-    return np.where(present, ranks - middle, np.nan)
+def _centred_ranks(values: np.ndarray, table: np.ndarray) -> np.ndarray:
+    """Average ranks inside each table minus their mean; no value is missing."""
+    code, different = pd.factorize(np.round(values, DIGITS), sort=True)
+    # Values of a table that tie are one group; groups are numbered by table, then by value.
+    group = pd.factorize(table * len(different) + code, sort=True)[0]
+    ties, sizes = np.bincount(group), np.bincount(table)
+    last = np.cumsum(ties)[group] - (np.cumsum(sizes) - sizes)[table]
+    return last - (ties[group] - 1) / 2 - (sizes[table] + 1) / 2
 
 
 class _HTests(NamedTuple):
@@ -373,25 +377,31 @@ class _HTests(NamedTuple):
     rank: np.ndarray
 
 
-def _h_tests(cells: np.ndarray, ranks: np.ndarray) -> _HTests:
-    """Kruskal-Wallis of every table, from its values and their centred ranks."""
-    present = ~np.isnan(ranks)
-    filled = np.where(present, ranks, 0.0)
-    n_level = present.sum(axis=1)
+def _h_tests(
+    cell: np.ndarray, values: np.ndarray, ranks: np.ndarray, shape: tuple[int, int]
+) -> _HTests:
+    """Kruskal-Wallis of every table, from its values, their centred ranks and their cells, which
+    are numbered through the `shape` tables x levels."""
+    table = cell // shape[1]
+
+    def of_cells(numbers: np.ndarray | None = None) -> np.ndarray:
+        return np.bincount(cell, numbers, math.prod(shape)).reshape(shape)
+
+    n_level = of_cells()
     n = n_level.sum(axis=1)
     df = np.maximum((n_level > 0).sum(axis=1) - 1, 0)
     with np.errstate(divide="ignore", invalid="ignore"):
-        rank = filled.sum(axis=1) / n_level
-        ratio = np.nansum(cells, axis=1) / n_level
+        rank = of_cells(ranks) / n_level
+        ratio = of_cells(values) / n_level
         # Centred average ranks are multiples of 1/2, so both sums are exactly 0 where all values
         # (of a level) tie.
-        total = (filled**2).sum(axis=(1, 2))
-        within = np.where(present, (ranks - rank[:, None, :]) ** 2, 0.0).sum(axis=(1, 2))
+        total = np.bincount(table, ranks**2, shape[0])
+        within = np.bincount(table, (ranks - rank.ravel()[cell]) ** 2, shape[0])
         h = (n - 1) * np.nansum(n_level * rank**2, axis=1) / total
         problems = {"no_data": n == 0, "one_group": df < 1, "constant": total == 0}
         status = np.select(list(problems.values()), list(problems), "ok").astype(object)
         ok = status == "ok"
-        p = np.where(ok, chi2.sf(h, df), np.nan)
+        p = np.where(ok, chdtrc(df, h), np.nan)
         effect = np.where(ok, h / (n - 1), np.nan)
     h = np.where(status == "constant", 0.0, np.where(ok, h, np.nan))
     return _HTests(h, df, p, effect, n, status, within, n_level, ratio, rank)
@@ -415,20 +425,19 @@ def _pair_tests(tests: _HTests, first: np.ndarray, second: np.ndarray) -> dict[s
         # S^2 (N - 1 - H) is the sum of squares of the ranks within the levels.
         error = np.sqrt(within / df * (1 / n_1 + 1 / n_2))
         t = np.where(status == "ok", rank_difference / error, np.nan)
-        p = np.minimum(2 * student.sf(np.abs(t), df), 1)
+        p = np.minimum(2 * stdtr(df, -np.abs(t)), 1)
     found = {"value": np.round(mean_1 - mean_2, DIGITS), "status": status, "p": p, "t": t}
     found |= {"df": df, "mean_1": mean_1, "mean_2": mean_2}
     return found | {"rank_difference": rank_difference}
 
 
-def _trend(levels: np.ndarray, tests: _HTests) -> np.ndarray:
+def _trend(numbers: np.ndarray, tests: _HTests) -> np.ndarray:
     """Spearman correlation of the levels' means with the levels (tables x levels); NaN where one
     is no number."""
-    names = pd.Series(levels.ravel(), dtype=object)
-    numbers = pd.to_numeric(names, errors="coerce").to_numpy(float).reshape(levels.shape)
-    x = _centred_ranks(np.where(tests.n_level > 0, numbers, np.nan))
-    y = _centred_ranks(tests.ratio)
+    has_values = tests.n_level > 0
+    known = has_values & ~np.isnan(numbers)
+    table = np.nonzero(known)[0]
+    x, y = _centred_ranks(numbers[known], table), _centred_ranks(tests.ratio[known], table)
+    xy, xx, yy = (np.bincount(table, of, len(numbers)) for of in (x * y, x**2, y**2))
     with np.errstate(divide="ignore", invalid="ignore"):
-        rho = np.nansum(x * y, axis=1) / np.sqrt(np.nansum(x**2, axis=1) * np.nansum(y**2, axis=1))
-    is_text = np.isnan(numbers) & (tests.n_level > 0)
-    return np.where(is_text.any(axis=1), np.nan, rho)
+        return np.where((has_values & ~known).any(axis=1), np.nan, xy / np.sqrt(xx * yy))
