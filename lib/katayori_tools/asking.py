@@ -15,7 +15,7 @@ from katayori.prompting.models import Endpoint, Model, get_model
 from katayori.prompting.prompts import Prompt
 from katayori.prompting.requests import Request, Response, build
 from katayori.prompting.store import store_path
-from katayori_tools import inputs, servers
+from katayori_tools import servers
 from katayori_tools.answer_store import Store
 from katayori_tools.choices import (
     DEMONSTRATION,
@@ -23,7 +23,7 @@ from katayori_tools.choices import (
     LIGHT_MODEL,
     Asking,
 )
-from katayori_tools.notebooks import LAST, names
+from katayori_tools.notebooks import LAST, names, own_items
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -278,7 +278,7 @@ def planned_steps(chosen: Asking, *, reach: bool = False) -> Iterator[StepPlan]:
         reason = f"profile {profile['name']!r} asks nobody (answers: {profile['answers']})"
         raise KatayoriError(f"{reason}; use PROFILE=live, or live-official for the papers' items")
     papers = with_prompts(chosen)
-    own = inputs.own_items(chosen.own, papers)
+    own = own_items(chosen.own, papers)
     limit = limit_of(chosen, profile)
     models = models_of(chosen.models, chosen.engine)
     real = [name for name in models if not get_model(name)[0].simulated]

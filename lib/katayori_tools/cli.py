@@ -13,18 +13,20 @@ import re
 import shlex
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import is_dataclass
+from difflib import get_close_matches
 from importlib import import_module
 from types import NoneType
 from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 import katayori
+from katayori import paths
+from katayori.data.files import read_yaml
 from katayori.errors import KatayoriError
 from katayori.papers.items import own_files
 from katayori.report.tables import visible
-from katayori_tools import inputs
-from katayori_tools.choices import OwnServer, filled, given
+from katayori_tools.choices import Own, OwnServer, filled, given
 
 #: Each command: the module of its function, which is named like it, and what it does. In the order
 #: in which --help lists them; a module is imported when its command is called.
@@ -58,16 +60,18 @@ COMMANDS = {
     "simulate": ("simulate", "draw the long simulations anew into data/simulated"),
 }
 #: What goes wrong with files and disks; anything else is an error of ours and keeps its traceback.
-OF_FILES = (
-    errno.EACCES,
-    errno.EDQUOT,
-    errno.EISDIR,
-    errno.ENOENT,
-    errno.ENOSPC,
-    errno.ENOTDIR,
-    errno.EPERM,
-    errno.EROFS,
-)
+OF_FILES = {
+    getattr(errno, name)
+    for name in "EACCES EDQUOT EISDIR ENOENT ENOSPC ENOTDIR EPERM EROFS".split()
+}
+#: What stands after KATAYORI_ in every variable that the code reads.
+VARIABLES = "API_KEY BASE_URL CACHE CI FRESH LABEL MIRROR OUTPUTS ROOT WEIGHTS_FROM_WHEELS".split()
+#: And what stands before the name of an endpoint or of weights: by file and block in it.
+NAMED = {
+    ("models.yaml", "endpoints"): ("BASE_URL", "RPM", "TPM", "CONCURRENCY"),
+    ("weights.yaml", "weights"): ("WEIGHTS",),
+}
+LIKE = 0.88  # as similar as this is taken for a slip of the pen
 
 
 class Parser(argparse.ArgumentParser):
@@ -93,8 +97,12 @@ def _add_options(one: argparse.ArgumentParser, kind: Callable[..., Any]) -> None
         hint = hints[parameter.name]
         if isinstance(hint, type) and is_dataclass(hint):
             _add_options(one, hint)
-        elif get_args(hint)[1:] == ("own",):
-            _add_own(one)
+        elif hint == Own:
+            group = one.add_argument_group("items of yours in place of ours")
+            for name, (_, file) in own_files().items():
+                to_whole = str if file.is_a == "setting" else os.path.abspath
+                how: dict[str, Any] = {"dest": f"own {name}", "metavar": name.upper()}
+                group.add_argument(f"--{name}", type=to_whole, help=file.about, **how)
         else:
             is_word = parameter.kind is parameter.POSITIONAL_OR_KEYWORD and not is_dataclass(kind)
             _add_option(one, parameter, hint, helps.get(parameter.name), is_word)
@@ -109,22 +117,20 @@ def _add_option(
 ) -> None:
     """One option of this type; none for a type that no command line can give."""
     kind, notes = _without_none(hint)
-    if about and type(parameter.default) in (str, int, float) and parameter.default:
-        about = f"{about} (default: {parameter.default})"
-    how: dict[str, Any] = {"help": about, "dest": parameter.name}
-    flags = [f"--{parameter.name.replace('_', '-')}", *(n for n in notes if isinstance(n, str))]
-    is_open = parameter.default is parameter.empty
+    name, default = parameter.name, parameter.default
+    if about and type(default) in (str, int, float) and default:
+        about = f"{about} (default: {default})"
+    how: dict[str, Any] = {"help": about}
+    flags = [f"--{name.replace('_', '-')}", *(n for n in notes if str(n).startswith("-"))]
     if kind is bool:
-        how |= {"action": "store_const", "const": not parameter.default}
-        flags = [f"--no-{parameter.name}"] if parameter.default else flags
-        one.add_argument(*flags, **how)
+        flags = [f"--no-{name}"] if default else flags
+        one.add_argument(*flags, dest=name, action="store_const", const=not default, **how)
         return
+    is_open = default is parameter.empty
     if get_origin(kind) is Sequence:
         [kind] = get_args(kind)
         how |= {"nargs": "+" if is_open else "*"} if is_word else {"action": "append"}
-        if "+" in flags:
-            flags.remove("+")
-            how |= {"nargs": "+", "action": "extend"}
+        how |= {"nargs": "+", "action": "extend"} if "+" in notes else {}
     elif is_word and not is_open:
         how["nargs"] = "?"
     if get_origin(kind) is Literal:
@@ -133,12 +139,12 @@ def _add_option(
     if kind not in (str, int, float):
         return
     how["type"] = next(filter(callable, notes), kind)
-    if not (is_word or "choices" in how):
-        how["metavar"] = "N" if kind in (int, float) else parameter.name.upper()
     if is_word:
-        del how["dest"]
-        flags = [parameter.name]
-    one.add_argument(*flags, **how)
+        one.add_argument(name, **how)
+        return
+    if "choices" not in how:
+        how["metavar"] = "N" if kind in (int, float) else name.upper()
+    one.add_argument(*flags, dest=name, **how)
 
 
 def _without_none(hint: Any) -> tuple[Any, tuple[Any, ...]]:
@@ -146,10 +152,8 @@ def _without_none(hint: Any) -> tuple[Any, tuple[Any, ...]]:
     alternatives = [each for each in get_args(hint) if each is not NoneType]
     if NoneType in get_args(hint) and len(alternatives) == 1:
         [hint] = alternatives
-    if get_origin(hint) is Annotated:
-        kind, *notes = get_args(hint)
-        return kind, tuple(notes)
-    return hint, ()
+    kind, *notes = get_args(hint) if get_origin(hint) is Annotated else (hint,)
+    return kind, tuple(notes)
 
 
 def _helps(kind: Callable[..., Any], names: Sequence[str]) -> dict[str, str]:
@@ -158,35 +162,11 @@ def _helps(kind: Callable[..., Any], names: Sequence[str]) -> dict[str, str]:
     """
     told: dict[str, str] = {}
     for one in reversed(kind.__mro__) if isinstance(kind, type) else (kind,):
-        _, _, text = re.sub(r"(Args|Attributes):\n", "\0", inspect.getdoc(one) or "").partition(
-            "\0"
-        )
+        *_, text = re.split(r"(?:Args|Attributes):\n", inspect.getdoc(one) or "", maxsplit=1)
         block = " ".join(re.split(r"\n(?! )", text)[0].split())
         parts = re.split(rf"(?:^|(?<=\. ))({'|'.join(names)}): ", block)
         told |= zip(parts[1::2], parts[2::2], strict=True)
     return {name: about.strip().rstrip(".").replace("%", "%%") for name, about in told.items()}
-
-
-class _OwnItem(argparse.Action):
-    """Puts an item of the user's under its name into `own`."""
-
-    def __call__(
-        self,
-        parser: argparse.ArgumentParser,
-        namespace: argparse.Namespace,
-        values: Any,
-        option_string: str | None = None,
-    ) -> None:
-        namespace.own = {**(namespace.own or {}), str(self.metavar).lower(): values}
-
-
-def _add_own(one: argparse.ArgumentParser) -> None:
-    """Options that name the user's own items: paths, but for settings."""
-    group = one.add_argument_group("items of yours in place of ours")
-    for name, (_, file) in own_files().items():
-        kind: Callable[[str], str] = str if file.is_a == "setting" else os.path.abspath
-        how: dict[str, Any] = {"dest": "own", "action": _OwnItem, "metavar": name.upper()}
-        group.add_argument(f"--{name}", type=kind, help=file.about, **how)
 
 
 # -- the program -----------------------------------------------------------------------------------
@@ -207,6 +187,8 @@ def parsed(words: Sequence[str]) -> argparse.Namespace:
     if unknown:
         problem = f"{args.command} does not take {shlex.join(unknown)}"
         raise KatayoriError(f"{problem}; what it takes: python -m katayori {args.command} --help")
+    own = {name.removeprefix("own "): v for name, v in vars(args).items() if name[:4] == "own "}
+    args.own = {name: value for name, value in own.items() if value} or None
     return args
 
 
@@ -223,10 +205,33 @@ def _words(given: Iterable[str]) -> list[str]:
             words += shlex.split(value) if name == "--args" else [word]
         except ValueError as error:
             problem = f"ARGS cannot be split into words ({error}): {value}"
-            raise KatayoriError(
-                f"{problem}; close the quotation, or write \\' for the mark"
-            ) from None
+            remedy = "close the quotation, or write \\' for the mark"
+            raise KatayoriError(f"{problem}; {remedy}") from None
     return words
+
+
+def check_environment() -> None:
+    """KatayoriError for a KATAYORI_ variable that is a known one misspelt; other unknown ones are
+    nobody's business.
+    """
+    given = {name for name in os.environ if name.upper().startswith("KATAYORI")}
+    known = known_variables() if given else set()
+    for name in sorted(given - known):
+        for near in get_close_matches(name, sorted(known), n=1, cutoff=LIKE):
+            problem = f"the environment variable {name} is unknown; do you mean {near}?"
+            raise KatayoriError(f"{problem} (unset {name} otherwise)")
+
+
+def known_variables() -> set[str]:
+    """Every variable of ours, with one for each endpoint's limits and each model's weights."""
+    known = set(VARIABLES)
+    for (file, block), starts in NAMED.items():
+        # Without its schema: what is wrong with the file is said where its content is used.
+        with suppress(KatayoriError, KeyError, TypeError):
+            names = read_yaml(paths.registry(file), "data file")[block]
+            ends = [re.sub(r"\W", "_", str(name)).upper() for name in names]
+            known |= {f"{start}_{end}" for start in starts for end in ends}
+    return {f"KATAYORI_{name}" for name in known}
 
 
 def _environment(server: OwnServer) -> AbstractContextManager[None]:
@@ -244,24 +249,21 @@ def main(argv: list[str] | None = None) -> int:
 
     What was wrong is one line on stderr.
     """
+    code = 2
     try:
-        inputs.check_environment()
+        check_environment()
         args = vars(parsed(_words(sys.argv[1:] if argv is None else argv)))
         function = _function(args["command"])
         with _environment(filled(OwnServer, args)):
             return function(**given(get_type_hints(function), args)) or 0
     except KatayoriError as error:
-        print(f"katayori: {visible(error)}", file=sys.stderr)  # it may quote what a server said
-        return 2
+        told = visible(error)  # it may quote what a server said
     except ModuleNotFoundError as error:
         if (error.name or "katayori").startswith("katayori"):
             raise  # a fault of ours
-        print(
-            f"katayori: the package {error.name} is missing; extras bring it: tools (asking, data),"
-            " pages (notebooks, figures), engines; pip install './lib[all]' gives them all",
-            file=sys.stderr,
-        )
-        return 2
+        extras = "tools (asking, data), pages (notebooks, figures), engines"
+        told = f"the package {error.name} is missing; extras bring it: {extras}"
+        told += "; pip install './lib[all]' gives them all"
     except BrokenPipeError:  # whoever read the output has left, as `| head` does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
@@ -269,13 +271,9 @@ def main(argv: list[str] | None = None) -> int:
         if error.errno not in OF_FILES:
             raise
         where = f": {error.filename}" if error.filename else ""
-        print(
-            f"katayori: {error.strerror}{where}; make room or name another place", file=sys.stderr
-        )
-        return 2
+        told = f"{error.strerror}{where}; make room or name another place"
     except KeyboardInterrupt as stopped:
-        print(
-            "katayori: interrupted; what was answered or finished is kept, start again to go on",
-            file=sys.stderr,
-        )
-        return 143 if type(stopped).__name__ == "Terminated" else 130
+        told = "interrupted; what was answered or finished is kept, start again to go on"
+        code = 143 if type(stopped).__name__ == "Terminated" else 130
+    print(f"katayori: {told}", file=sys.stderr)
+    return code

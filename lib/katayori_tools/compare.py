@@ -1,50 +1,40 @@
-"""`make compare A= B=`: two runs, or two models of one run: their headlines, then every row.
+"""Runs and models side by side, by the names that users give them.
 
+`make compare A= B=` compares two runs, or two models of one run: their headlines, then every row;
 `make compare RUNS=` writes the headlines of any number of them side by side.
 """
 
+import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from textwrap import fill
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from katayori import paths
+from katayori import paths, run_folders
 from katayori.errors import KatayoriError
 from katayori.metrics.holm import holm
 from katayori.metrics.intervals import with_interval
 from katayori.metrics.verdicts import ALPHA, UNREADABLE
-from katayori.report.headlines import NUMBERS, WHOLE, WITH_VALUE, headlines
+from katayori.report.headlines import NUMBERS, WHOLE, WITH_VALUE, headlines, read_results
 from katayori.report.run import harmless
 from katayori.report.tables import visible
 from katayori_tools import notebooks
 from katayori_tools.choices import Papers
-from katayori_tools.named_runs import (
-    SHOWN,
-    Side,
-    chosen,
-    find_runs,
-    plain_name,
-    run_of,
-    side_by_side,
-    side_of,
-)
 
 if TYPE_CHECKING:
     import pandas as pd
 
+SHOWN = 40  # values that are printed of `RUNS=`
+#: Where the answers come from of models that were asked.
+ASKED = ("recorded", "live", "imported")
 IDENTITY = ("paper", "requirement", "what", "model", "dataset", "prompt_id", "cell")
 #: What tells headlines apart.
 HEADLINE = ("paper", "kind", "measure", "model", "prompt_id", "cell")
 #: What two sides may differ in where the same result is meant.
 COMPARED = ("model", "dataset", "prompt_id")
-COLUMNS = (
-    *IDENTITY,
-    *("headline", "unit", "a", "b", "difference", "status_a", "status_b"),
-    *("source_a", "source_b", "only_in"),
-)
 SIDES = {"both": "", "left_only": "A", "right_only": "B"}
 #: The kinds of headlines in the order in which they are printed.
 KINDS = {"bias": "Biases", "ability": "Abilities", "description": "Descriptions"}
@@ -65,46 +55,192 @@ WIDTH, LONGEST = 100, 48
 BOUNDS = ("low_bound", "high_bound")
 
 
-def _pair(name_a: str, name_b: str, profile: str, papers: list[str]) -> list["pd.DataFrame"]:
+# -- names -----------------------------------------------------------------------------------------
+
+
+class Side(NamedTuple):
+    """What a name means: a run with the models that were asked, or one model of a run.
+
+    `rows` are all of the run, as a row is known by its number; of a model the others are no
+    headlines.
+    """
+
+    name: str
+    run: str
+    rows: "pd.DataFrame"
+    models: list[str]
+    is_run: bool
+
+
+def find_runs(name: str) -> list[Path]:
+    """The runs that a name means: a folder, a profile, or a run's models or label."""
+    for folder in (Path(name), paths.outputs_dir() / name) if name else ():
+        if run_folders.is_paper(folder) or run_folders.is_run(folder):
+            return [folder]
+    parts = [paths.safe_name(part) for part in re.split(r"[,+\s]+", name) if part]
+    wanted = {name, paths.safe_name(name), "+".join(parts)}
+    below = sorted(paths.outputs_dir().glob("[!.]*/[!.]*/"))
+    named = [path for path in below if path.name in wanted and run_folders.is_run(path)]
+    return named or run_folders.runs_of(name)
+
+
+def label(run: Path) -> str:
+    """The name of a run: its folder below `outputs`, or its path where it lies elsewhere.
+
+    Example:
+        >>> label(paths.outputs_dir() / "live" / "my-model@custom")
+        'live/my-model@custom'
+    """
+    outputs, folder = paths.outputs_dir().resolve(), run.resolve()
+    return (folder.relative_to(outputs) if folder.is_relative_to(outputs) else folder).as_posix()
+
+
+def side_of(name: str, profile: str) -> Side:
+    """What a name means: a run, or a model in the first run of the profile that has it.
+
+    KatayoriError, naming runs and models, where it means nothing, and where it means several runs.
+    """
+    found, inside = (
+        {label(folder): read_results(folder) for folder in find_runs(one)}
+        for one in (name, profile)
+    )
+    runs = {run: rows for run, rows in found.items() if len(rows)}
+    if len(runs) > 1:
+        raise KatayoriError(f"'{name}' means several runs: {', '.join(runs)}; name one of them")
+    for run, rows in runs.items():
+        asked = rows.loc[rows["source"].isin(ASKED), "model"].dropna().unique()
+        return Side(name, run, rows, list(asked), True)
+    if found:
+        raise KatayoriError(f"the run '{name}' holds no results yet: see make reproduce, make live")
+    for run, rows in inside.items():
+        is_its = rows["model"] == name
+        if is_its.any():
+            return Side(name, run, rows.assign(headline=rows["headline"] & is_its), [name], False)
+    profiles = (path.name for path in sorted(paths.outputs_dir().glob("[!.]*/")))
+    there = [label(run) for one in profiles for run in run_folders.runs_of(one)]
+    told = f"runs: {', '.join(there) or 'none yet, see make reproduce'}"
+    models = sorted({model for rows in inside.values() for model in rows["model"].dropna()})
+    if models:
+        told += f"; models in {', '.join(inside)}: {', '.join(models)}"
+    raise KatayoriError(f"nothing to compare under '{name}'; {told}")
+
+
+# -- any number of them ----------------------------------------------------------------------------
+
+
+def chosen(
+    names: Sequence[str], profile: str, papers: Sequence[str] = ()
+) -> list[tuple[str, "pd.DataFrame"]]:
+    """Run and results of what each name means: a run with all models that were asked, or one model.
+
+    Args:
+        names: runs (a folder, a profile, a label) or models. profile: the run whose models can be
+            named. papers: only these; empty, all.
+
+    Raises:
+        KatayoriError: a name that means nothing, or several runs; a run that holds no result, or
+            none of these papers.
+    """
+    found = []
+    for name in dict.fromkeys(names):
+        side = side_of(name, profile)
+        rows = side.rows[side.rows["paper"].isin(papers)] if papers else side.rows
+        if side_by_side([(side.run, rows)]).empty:
+            there = ", ".join(sorted(side.rows["paper"].unique()))
+            wanted = f" of {', '.join(papers)}" if papers else ""
+            raise KatayoriError(f"'{name}' has no headline{wanted} to compare; it has {there}")
+        found.append((side.run, rows))
+    return found
+
+
+def side_by_side(runs: Iterable[tuple[str, "pd.DataFrame"]]) -> "pd.DataFrame":
+    """The headlines of every model of any number of runs, a row a value; empty without any.
+
+    Nothing is added up: there is no single score and no order of models.
+
+    Args:
+        runs: name and results (`read_results`) of each. Of a run in which models were
+            asked these are shown, else its simulated respondents. A row that two entries of one
+            run have is shown once.
+
+    Returns:
+        The columns of `headlines`, run, and name (the model, with its run where two runs have it;
+        a run that is called by the model, as `live/my-model@custom`, is told by its first part,
+        unless another run bears that name).
+        Papers, measures, runs and models stand in the order in which they first come.
+
+    Example:
+        >>> import pandas as pd
+        >>> from katayori.report.run import FIELDS
+        >>> row = dict.fromkeys(FIELDS) | {"paper": "mine", "model": "m", "source": "live"}
+        >>> row |= {"what": "lean", "headline": True, "cell": {}, "value": 0.6, "n": 216}
+        >>> rows = pd.DataFrame([row | {"status": "few_clusters"}])
+        >>> shown = side_by_side([("a", rows), ("b", rows)])
+        >>> shown[["name", "measure", "shown"]].values.tolist()
+        [['m (a)', 'lean', 'too little data'], ['m (b)', 'lean', 'too little data']]
+    """
+    import pandas as pd
+
+    parts = []
+    for run, rows in runs:
+        found = headlines(rows)
+        is_asked = found["source"].isin(ASKED)
+        own = found[is_asked if is_asked.any() else found["source"] == "simulated"]
+        parts.append(own.assign(run=run))
+    frame = pd.concat(parts).drop_duplicates(["run", "paper", "number"])
+    runs_of = frame.groupby("model")["run"].unique().to_dict()
+    names = []
+    for model, run in zip(frame["model"], frame["run"], strict=True):
+        short = run.removesuffix(f"/{model}")
+        told = run if short in runs_of[model] else short
+        names.append(f"{model} ({told})" if len(runs_of[model]) > 1 else str(model))
+    frame["name"] = names
+    by_measure = frame.groupby(["paper", "measure"], sort=False).ngroup()
+    return frame.iloc[by_measure.argsort(kind="stable")].reset_index(drop=True)
+
+
+# -- two of them -----------------------------------------------------------------------------------
+
+
+def _pair(a: Side, b: Side, papers: Sequence[str]) -> list["pd.DataFrame"]:
     """The rows of both sides, of the papers that both have.
 
     Where either is a model, or each run asked one other model, only those models' rows.
     """
-    runs = find_runs(profile)
-    a, b = side_of(name_a, runs), side_of(name_b, runs)
-    if (a.folder, a.models) == (b.folder, b.models):
-        raise KatayoriError(f"'{name_a}' and '{name_b}' are the same: name two models or two runs")
-    are_single = len(a.models) == len(b.models) == 1
-    are_runs = run_of(name_a) is not None and run_of(name_b) is not None
-    if not are_single and not (are_runs and _has_a_pair(a, b)):
-        has = "; ".join(
-            f"'{name}' has answers of {', '.join(side.models) or 'no model'}"
-            for name, side in ((name_a, a), (name_b, b))
+    if (a.run, a.models) == (b.run, b.models):
+        raise KatayoriError(f"'{a.name}' and '{b.name}' are the same: name two models or two runs")
+    are_runs = a.is_run and b.is_run
+    if len(a.models) == len(b.models) == 1:
+        rows = [
+            side.rows
+            if are_runs and a.models == b.models
+            # One model is compared with another.
+            else side.rows[side.rows["model"] == side.models[0]]
+            for side in (a, b)
+        ]
+    else:
+        # Both asked a model or, where one asked nobody, both have a respondent.
+        has_a, has_b = (
+            set(side.models if a.models and b.models else side.rows["model"].dropna())
+            for side in (a, b)
         )
-        remedy = "name one model of each: make compare A=<model> B=<model>"
-        raise KatayoriError(f"their rows cannot be paired: {has}; {remedy}")
-    if are_single and (not are_runs or a.models != b.models):
-        a, b = a.of_model(), b.of_model()
-    has_a, has_b = (sorted(set(side.rows["paper"])) for side in (a, b))
-    both = [paper for paper in has_a if paper in has_b and paper in (papers or has_a)]
-    of_each = f"'{name_a}' has {', '.join(has_a)}; '{name_b}' has {', '.join(has_b)}"
+        if not are_runs or has_a.isdisjoint(has_b):
+            has = (
+                f"'{one.name}' has answers of {', '.join(one.models) or 'no model'}"
+                for one in (a, b)
+            )
+            remedy = "name one model of each: make compare A=<model> B=<model>"
+            raise KatayoriError(f"their rows cannot be paired: {'; '.join(has)}; {remedy}")
+        rows = [a.rows, b.rows]
+    in_a, in_b = (sorted(set(side["paper"])) for side in rows)
+    both = [paper for paper in in_a if paper in in_b and paper in (papers or in_a)]
+    of_each = f"'{a.name}' has {', '.join(in_a)}; '{b.name}' has {', '.join(in_b)}"
     if not both:
         asked = f" of {', '.join(papers)}" if papers else ""
         raise KatayoriError(f"no paper{asked} is in both: {of_each}")
-    if has_a != has_b and not papers:
+    if in_a != in_b and not papers:
         print(f"compared: {', '.join(both)}, the papers in both; {of_each}", file=sys.stderr)
-    return [side.rows[side.rows["paper"].isin(both)] for side in (a, b)]
-
-
-def _has_a_pair(a: Side, b: Side) -> bool:
-    """Whether both asked a model or, where one asked nobody, both have a respondent."""
-    if a.models and b.models:
-        return not set(a.models).isdisjoint(b.models)
-    return not set(a.rows["model"].dropna()).isdisjoint(b.rows["model"])
-
-
-def _cell(levels: dict[str, object]) -> str:
-    return " ".join(f"{name}={value}" for name, value in levels.items())
+    return [side[side["paper"].isin(both)] for side in rows]
 
 
 def _matched(a: "pd.DataFrame", b: "pd.DataFrame", identity: tuple[str, ...]) -> "pd.DataFrame":
@@ -113,7 +249,10 @@ def _matched(a: "pd.DataFrame", b: "pd.DataFrame", identity: tuple[str, ...]) ->
     A field of `COMPARED` with one value in A and another in B is what is being compared, so it does
     not tell rows apart; the source of answers does only where rows would be confused without it.
     """
-    a, b = (side.assign(cell=side["cell"].map(_cell)) for side in (a, b))
+    a, b = (
+        side.assign(cell=[" ".join(f"{k}={v}" for k, v in cell.items()) for cell in side["cell"]])
+        for side in (a, b)
+    )
     compared: dict[str, str] = {}  # the fields that are compared, and their two values
     for field in COMPARED:
         values = [*a[field].unique(), *b[field].unique()] if field in identity else []
@@ -121,8 +260,7 @@ def _matched(a: "pd.DataFrame", b: "pd.DataFrame", identity: tuple[str, ...]) ->
             compared[field] = f"{values[0]} / {values[1]}"
     keys = [field for field in identity if field not in compared]
     if a.duplicated(keys).any() or b.duplicated(keys).any():
-        a = a.assign(source_again=a["source"])
-        b = b.assign(source_again=b["source"])
+        a, b = (side.assign(source_again=side["source"]) for side in (a, b))
         keys.append("source_again")
     out = a.merge(b, "outer", keys, suffixes=("_a", "_b"), indicator="only_in")
     out = out.astype({"value_a": float, "value_b": float, "only_in": str}).assign(**compared)
@@ -131,7 +269,7 @@ def _matched(a: "pd.DataFrame", b: "pd.DataFrame", identity: tuple[str, ...]) ->
 
 
 def join(a: "pd.DataFrame", b: "pd.DataFrame") -> "pd.DataFrame":
-    """One row (columns `COLUMNS`) for each result of A or B, headlines first.
+    """One row for each result of A or B, headlines first.
 
     `difference` is B - A; there is none where the status of either allows no value.
     """
@@ -139,8 +277,10 @@ def join(a: "pd.DataFrame", b: "pd.DataFrame") -> "pd.DataFrame":
     out["headline"] = out["headline_a"].fillna(out["headline_b"])
     with_value = out["status_a"].isin(WITH_VALUE) & out["status_b"].isin(WITH_VALUE)
     out["difference"] = (out["value_b"] - out["value_a"]).where(with_value)
+    both = ["a", "b", "difference", "status_a", "status_b", "source_a", "source_b", "only_in"]
     out = out.rename(columns={"value_a": "a", "value_b": "b"})
-    return out.sort_values("headline", ascending=False, kind="stable")[list(COLUMNS)]
+    out = out.sort_values("headline", ascending=False, kind="stable")
+    return out[[*IDENTITY, "headline", "unit", *both]]
 
 
 def contrasts(a: "pd.DataFrame", b: "pd.DataFrame") -> "pd.DataFrame":
@@ -301,7 +441,7 @@ def _of_headline(row: dict[Any, Any]) -> Iterator[str]:
 
 def compare(
     a: str = "", b: str = "", *, profile: str = "recorded", papers: Papers = "", runs: str = ""
-) -> int:
+) -> None:
     """Prints the headlines of both, writes them to outputs/compare/<A>-<B>-headlines.csv and every
     row to outputs/compare/<A>-<B>.csv; with `runs`, those of all of these side by side.
 
@@ -311,34 +451,31 @@ def compare(
             their headlines side by side, as a table.
     """
     wanted = notebooks.names(papers)
-    if runs:
-        return _side_by_side(list(dict.fromkeys(notebooks.names(runs))), profile, wanted)
-    if not a or not b:
+    names = list(dict.fromkeys(notebooks.names(runs)))
+    if len(names) > 1:
+        _side_by_side(names, profile, wanted)
+        return
+    if runs or not a or not b:
         raise KatayoriError(
-            "name what to compare: make compare A=<run or model> B=<run or model>, or"
+            "name two or more that differ: make compare A=<run or model> B=<run or model>, or"
             ' RUNS="<run or model> <run or model> ..."'
         )
-    sides = _pair(a, b, profile, wanted)
+    sides = _pair(side_of(a, profile), side_of(b, profile), wanted)
     frame, told = join(*sides), contrasts(*sides)
     path = _written(frame, [a, b])
     _written(told, [a, b], "-headlines")
-    names = frame.loc[frame["headline"].astype(bool), "model"].dropna().unique()
-    models = ", ".join(map(str, names if len(names) else frame["model"].dropna().unique()))
-    print(visible(f"A = {a}, B = {b}; models: {models}"))
+    of_headlines = frame["headline"].astype(bool)
+    shown = frame[of_headlines] if of_headlines.any() else frame
+    asked = shown["model"].dropna().unique()
+    print(visible(f"A = {a}, B = {b}; models: {', '.join(map(str, asked))}"))
     print(*lines(told), "", fill(NOTE if len(told) else "neither has a headline", WIDTH), sep="\n")
-    more = (~frame["headline"].astype(bool)).sum()
-    print(f"{more} more rows (by category, topic, test ...) in {path}")
-    both, only_a, only_b = ((frame["only_in"] == side).sum() for side in ("", "A", "B"))
+    print(f"{(~of_headlines).sum()} more rows (by category, topic, test ...) in {path}")
+    both, only_a, only_b = ((frame["only_in"] == side).sum() for side in SIDES.values())
     print(f"{both} in both, {only_a} only in A, {only_b} only in B", file=sys.stderr)
-    return 0
 
 
-def _side_by_side(names: Sequence[str], profile: str, papers: Sequence[str]) -> int:
+def _side_by_side(names: Sequence[str], profile: str, papers: Sequence[str]) -> None:
     """Prints the values of all, and writes them to outputs/compare/<names>.csv."""
-    if len(names) < 2:
-        raise KatayoriError(
-            'name two or more that differ: make compare RUNS="<run or model> <run or model>"'
-        )
     frame = side_by_side(chosen(names, profile, papers))
     path = _written(frame, names)
     shown = frame.head(SHOWN)[["paper", "measure", "name", "shown", "n"]]
@@ -346,13 +483,12 @@ def _side_by_side(names: Sequence[str], profile: str, papers: Sequence[str]) -> 
     if len(frame) > SHOWN:
         print(f"... {len(frame) - SHOWN} more values in the file")
     print(f"{len(frame)} values of {frame['name'].nunique()} models: {path}", file=sys.stderr)
-    return 0
 
 
 def _written(frame: "pd.DataFrame", names: Sequence[str], ending: str = "") -> Path:
     """The file of a comparison, written."""
-    name = paths.safe_name("-".join(map(plain_name, names)))
-    path = paths.outputs_dir() / "compare" / f"{name}{ending}.csv"
+    plain = (re.sub("[/@]", "_", name.strip("/.")) for name in names)
+    path = paths.outputs_dir() / "compare" / f"{paths.safe_name('-'.join(plain))}{ending}.csv"
     path.parent.mkdir(parents=True, exist_ok=True)
     frame.astype(object).map(harmless).to_csv(path, index=False)
     return path

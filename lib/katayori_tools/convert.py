@@ -40,9 +40,8 @@ from katayori.prompting.requests import Request, Response
 from katayori_tools.asking import Scope, prompts_of, requests_of, steps
 from katayori_tools.batch import Refused, list_refused
 from katayori_tools.choices import Chosen
-from katayori_tools.inputs import own_items
 from katayori_tools.logs import Sample, Turn, choice_of_inspect, samples_of
-from katayori_tools.notebooks import names
+from katayori_tools.notebooks import names, own_items
 from katayori_tools.send import read_completion
 
 SHOWN = 60  # characters of a difference

@@ -10,18 +10,17 @@ whole number, and they differ by at most `RELATIVE` of the value or by `ABSOLUTE
 texts are compared exactly, and a zero may be a rounding error elsewhere. Numbers are stored with
 ten significant digits, far more than the comparison needs.
 
-A row is found by its key (`_labels`), not by its number, so a row or a column more does not shift
+A row is found by its key (`_labelled`), not by its number, so a row or a column more does not shift
 the others.
 """
 
-import csv
-import io
 import json
 import math
 import re
 from collections import Counter
 from pathlib import Path
-from typing import NamedTuple
+
+import pandas as pd
 
 from katayori import paths
 from katayori.errors import KatayoriError
@@ -49,13 +48,6 @@ WHOLE = re.compile(r"[+-]?\d+")
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?|[+-]?inf|nan", re.IGNORECASE)
 
 
-class Table(NamedTuple):
-    """A table as texts: its columns, and of each row the cells by column."""
-
-    columns: list[str]
-    rows: list[dict[str, str]]
-
-
 # -- comparing -------------------------------------------------------------------------------------
 
 
@@ -69,45 +61,45 @@ def same(a: str, b: str) -> bool:
     return not is_counted and (is_near or (math.isnan(x) and math.isnan(y)))
 
 
-def compare(expected: Table, got: Table) -> list[str]:
-    """The differences of two tables, a line each: columns, rows, cells of the rows both have."""
-    shared = [name for name in expected.columns if name in got.columns]
-    lines = [f"column gone: {name}" for name in expected.columns if name not in shared]
-    lines += [f"column new: {name}" for name in got.columns if name not in shared]
-    if shared != [name for name in got.columns if name in shared]:
-        lines.append("columns in another order")
-    key = [name for name in shared if name not in SAID and _is_text(name, expected, got)]
-    a, b = _by_label(expected, key), _by_label(got, key)
-    lines += [f"row gone: {row}" for row in a if row not in b]
-    lines += [f"row new: {row}" for row in b if row not in a]
-    both = [row for row in a if row in b]
-    if both != [row for row in b if row in a]:
-        lines.append("rows in another order")
-    for row in both:
-        for name in shared:
-            was, now = a[row][name], b[row][name]
+def compare(expected: pd.DataFrame, got: pd.DataFrame) -> list[str]:
+    """The differences of two tables of texts, a line each: columns, rows, cells of shared rows."""
+    shared = [str(name) for name in expected if name in got]
+    lines = _gone_and_new("column", expected.columns, got.columns)
+    key = [name for name in shared if name not in SAID and _is_text(expected[name], got[name])]
+    a, b = _labelled(expected, key), _labelled(got, key)
+    lines += _gone_and_new("row", a.index, b.index)
+    both = a.index.intersection(b.index, sort=False)
+    for name in shared:
+        for row, was, now in zip(both, a[name][both], b[name][both], strict=True):
             if not same(was, now):
                 told = f"expected {_short(was) or 'nothing'}, got {_short(now) or 'nothing'}"
                 lines.append(f"{_short(row)}, {name}: {told}")
     return lines
 
 
-def _is_text(name: str, *tables: Table) -> bool:
+def _gone_and_new(what: str, a: pd.Index, b: pd.Index) -> list[str]:
+    lines = [f"{what} gone: {one}" for one in a[~a.isin(b)]]
+    lines += [f"{what} new: {one}" for one in b[~b.isin(a)]]
+    moved = list(a[a.isin(b)]) != list(b[b.isin(a)])
+    return lines + [f"{what}s in another order"] * moved
+
+
+def _is_text(*columns: pd.Series) -> bool:
     """Whether a column holds words, and no number but whole ones (levels such as 20)."""
-    cells = {row[name] for table in tables for row in table.rows} - {""}
+    cells = {cell for column in columns for cell in column} - {""}
     numbers = {cell for cell in cells if NUMBER.fullmatch(cell)}
     return cells > numbers and all(map(WHOLE.fullmatch, numbers))
 
 
-def _by_label(table: Table, key: list[str]) -> dict[str, dict[str, str]]:
+def _labelled(table: pd.DataFrame, key: list[str]) -> pd.DataFrame:
     """The rows by the words of their key, and which of those with these words each is."""
-    found: dict[str, dict[str, str]] = {}
+    words = [" / ".join(filter(None, row)) or "row" for row in table[key].to_numpy()]
     seen: Counter[str] = Counter()
-    for row in table.rows:
-        words = " / ".join(row[name] for name in key if row[name]) or "row"
-        seen[words] += 1
-        found[words if seen[words] == 1 else f"{words} ({seen[words]})"] = row
-    return found
+    label = []
+    for row in words:
+        seen[row] += 1
+        label.append(row if seen[row] == 1 else f"{row} ({seen[row]})")
+    return table.set_axis(pd.Index(label, dtype=object))
 
 
 def _short(text: str) -> str:
@@ -116,12 +108,10 @@ def _short(text: str) -> str:
     return line if len(line) <= LONGEST else f"{line[:LONGEST]}…"
 
 
-def differences(run: Path, paper: str) -> dict[str, list[str]]:
-    """The differences between a paper's expected tables and its folder in `run`, by table."""
-    return _differences(read_folder(paths.data_dir() / FOLDER / paper), read_run(run / paper))
-
-
-def _differences(expected: dict[str, Table], got: dict[str, Table]) -> dict[str, list[str]]:
+def differences(
+    expected: dict[str, pd.DataFrame], got: dict[str, pd.DataFrame]
+) -> dict[str, list[str]]:
+    """The differences of two folders of tables, by table."""
     found = {}
     for name in sorted(expected.keys() | got.keys()):
         if name in expected and name in got:
@@ -134,29 +124,19 @@ def _differences(expected: dict[str, Table], got: dict[str, Table]) -> dict[str,
 # -- reading and writing ---------------------------------------------------------------------------
 
 
-def read_csv(path: Path) -> Table:
-    """A CSV file as text. KatayoriError for a file that is no table."""
-    try:
-        with path.open(encoding="utf-8", newline="") as file:
-            columns, *rows = csv.reader(file)
-    except (ValueError, csv.Error) as error:
-        raise KatayoriError(f"{path} is no table: {error}") from None
-    # The csv module reads an empty line, one empty cell written by pandas, as no cell at all.
-    rows = [row or [""] for row in rows]
-    if any(len(row) != len(columns) for row in rows) or len(set(columns)) < len(columns):
-        problem = "its rows differ in length, or two columns have one name"
-        raise KatayoriError(f"{path} is no table: {problem}")
-    return Table(columns, [dict(zip(columns, row, strict=True)) for row in rows])
+def read_csv(path: Path) -> pd.DataFrame:
+    """A CSV file as text; an empty line is an empty cell."""
+    return pd.read_csv(path, dtype=str, na_filter=False, skip_blank_lines=False)
 
 
-def read_folder(folder: Path) -> dict[str, Table]:
-    """The tables in a folder of CSV files, by name; those of figures are named `figures/...`."""
+def read_expected(paper: str) -> dict[str, pd.DataFrame]:
+    """The tables that are expected of a paper, by name; those of figures are `figures/...`."""
+    folder = paths.data_dir() / FOLDER / paper
     files = [*sorted(folder.glob("*.csv")), *sorted(folder.glob("figures/*.csv"))]
-    names = [path.relative_to(folder).with_suffix("").as_posix() for path in files]
-    return dict(zip(names, map(read_csv, files), strict=True))
+    return {path.relative_to(folder).with_suffix("").as_posix(): read_csv(path) for path in files}
 
 
-def read_run(folder: Path) -> dict[str, Table]:
+def read_run(folder: Path) -> dict[str, pd.DataFrame]:
     """The tables of a run folder, what its figures plot, and results.json as `results`.
 
     KatayoriError where the notebook has not run, or has a table of that name itself.
@@ -164,15 +144,15 @@ def read_run(folder: Path) -> dict[str, Table]:
     file = folder / "results.json"
     if not file.is_file():
         raise KatayoriError(f"{folder} holds no results.json: run `make reproduce`")
-    tables = read_folder(folder / "tables")
+    tables = {path.stem: read_csv(path) for path in sorted(folder.glob("tables/*.csv"))}
     if RESULTS in tables:
         raise KatayoriError(f"{folder} has a table named {RESULTS}, which is kept for results.json")
+    plotted = sorted(folder.glob("figures/*.csv"))
+    tables |= {f"figures/{path.stem}": read_csv(path) for path in plotted}
     rows = json.loads(file.read_text(encoding="utf-8"))
     columns = [*RESULT_COLUMNS, *(n for n in OPTIONAL if any(r.get(n) is not None for r in rows))]
-    cells = [{name: _text(row.get(name)) for name in columns} for row in rows]
-    figures = read_folder(folder / "figures").items()
-    tables |= {f"figures/{name}": table for name, table in figures}
-    return tables | {RESULTS: Table(columns, cells)}
+    cells = [[_text(row.get(name)) for name in columns] for row in rows]
+    return tables | {RESULTS: pd.DataFrame(cells, columns=columns, dtype=object)}
 
 
 def _text(value: object) -> str:
@@ -192,24 +172,6 @@ def rounded(text: str) -> str:
     return f"{shorter}.0" if WHOLE.fullmatch(shorter) else shorter
 
 
-def to_csv(table: Table) -> str:
-    """A table as the text of its file."""
-    file = io.StringIO()
-    writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(table.columns)
-    writer.writerows([rounded(row[name]) for name in table.columns] for row in table.rows)
-    return file.getvalue()
-
-
-def _summary(name: str, lines: list[str]) -> list[str]:
-    """How many differences a table has, and the first of them."""
-    if lines[0] in ("table new", "table gone"):
-        return [f"{name}: {lines[0]}"]
-    counted = f"{len(lines)} difference{'s' if len(lines) > 1 else ''}"
-    more = [f"  … and {len(lines) - SHOWN} more"] if len(lines) > SHOWN else []
-    return [f"{name}: {counted}", *(f"  {line}" for line in lines[:SHOWN]), *more]
-
-
 def require_default_run(papers: list[str]) -> None:
     """KatayoriError unless the papers' run folders are the default run of this checkout."""
     run = NotebookRun(papers=",".join(papers), profile=PROFILE)
@@ -221,7 +183,7 @@ def require_default_run(papers: list[str]) -> None:
             )
 
 
-def expect(*, papers: Papers = "") -> int:
+def expect(*, papers: Papers = "") -> None:
     """`make expect`: the expected tables from the run of the default profile, and what changed.
 
     A table without a difference keeps its file to the byte, whatever its last digits are here.
@@ -234,16 +196,14 @@ def expect(*, papers: Papers = "") -> int:
     # All are read first: what is missing or damaged is said before anything is written.
     tables = {paper: read_run(paths.outputs_dir() / PROFILE / paper) for paper in chosen}
     for paper, got in tables.items():
-        folder = paths.data_dir() / FOLDER / paper
-        changes = _differences(read_folder(folder), got)
+        changes = differences(read_expected(paper), got)
         print(f"{paper}: {f'{len(changes)} tables differ' if changes else 'nothing differs'}")
         for name, lines in changes.items():
-            for line in _summary(name, lines):
-                print(f"  {line}")
-            path = folder / f"{name}.csv"
+            more = f"  … and {len(lines) - SHOWN} more"
+            print(f"  {name}:", *lines[:SHOWN], *[more] * (len(lines) > SHOWN), sep="\n    ")
+            path = paths.data_dir() / FOLDER / paper / f"{name}.csv"
             if name in got:
                 path.parent.mkdir(parents=True, exist_ok=True)
-                path.write_text(to_csv(got[name]), encoding="utf-8", newline="\n")
+                got[name].map(rounded).to_csv(path, index=False, lineterminator="\n")
             else:
                 path.unlink()
-    return 0

@@ -9,7 +9,6 @@ first_page.txt. What a model said is hostile input: it is shortened and escaped 
 shown.
 """
 
-import json
 from collections import Counter
 from collections.abc import Iterator
 from functools import lru_cache
@@ -21,6 +20,7 @@ from katayori.papers.items import own_files
 from katayori.report.names import listed, mark
 from katayori.report.tables import visible
 from katayori_tools.choices import DEMONSTRATION
+from katayori_tools.notebooks import noted
 
 #: Answers of a user's own run, in place of recorded and simulated ones.
 OWN_SOURCES = ("live", "imported")
@@ -40,18 +40,13 @@ NONE = "—"
 
 def is_own(folder: Path) -> bool:
     """Whether a run folder holds answers of a user's model (live or imported)."""
-    answers = _read(folder, "provenance.json").get("answers", {})
+    answers = noted(folder, "provenance.json").get("answers", {})
     return not set(OWN_SOURCES).isdisjoint(answers)
 
 
 def has_page(folder: Path) -> bool:
     """Whether the page has something to say: the overview, which asks nothing, has none."""
-    return is_own(folder) and bool(_read(folder, "answers.json").get("prompts"))
-
-
-def _read(folder: Path, name: str) -> Any:
-    path = folder / name
-    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    return is_own(folder) and bool(noted(folder, "answers.json").get("prompts"))
 
 
 # -- what is to be said ----------------------------------------------------------------------------
@@ -61,7 +56,7 @@ def _facts(folder: Path) -> Facts:
     """Everything that the page says; what both writers say alike, in words."""
     from katayori.report import headlines  # it imports pandas, which an unchanged run does without
 
-    run, kept = _read(folder, "provenance.json"), _read(folder, "answers.json")
+    run, kept = noted(folder, "provenance.json"), noted(folder, "answers.json")
     results = headlines.read_results(folder)
     paper = next(iter(results["paper"]), "")
     about = {"clusters": "clusters", "texts": [], "positions": False} | headlines.of_paper(paper)

@@ -20,7 +20,7 @@ from katayori.prompting.models import Model, get_model
 from katayori.prompting.requests import Request, Response
 from katayori.prompting.store import store_path
 from katayori.provenance import without_folder
-from katayori_tools import inputs, servers
+from katayori_tools import servers
 from katayori_tools.answer_store import Store, printable
 from katayori_tools.asking import (
     Scope,
@@ -45,7 +45,7 @@ from katayori_tools.choices import (
     Sending,
 )
 from katayori_tools.collect import Summary, collect_sync
-from katayori_tools.notebooks import LAST, names
+from katayori_tools.notebooks import LAST, names, output_file, own_items, writable
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -62,12 +62,12 @@ def live(chosen: Asking, sending: Sending = USUAL_SENDING, running: Running = US
     """Ask a sample of a profile's items now, then run the notebooks."""
     from katayori_tools.reproduce import folder_of, reproduce
 
-    inputs.writable(paths.outputs_dir(), "KATAYORI_OUTPUTS")
-    inputs.writable(paths.cache_dir(), "KATAYORI_CACHE")
+    writable(paths.outputs_dir(), "KATAYORI_OUTPUTS")
+    writable(paths.cache_dir(), "KATAYORI_CACHE")
     profile = profiles.load(chosen.profile)
     limit = limit_of(chosen, profile)
     # A label that holds another model's answers is refused before anything is paid for.
-    folder_of(profile, {"models": names(chosen.models)}, with_prompts(chosen))
+    folder_of(profile, names(chosen.models), with_prompts(chosen))
     asked: list[tuple[str, str]] = []  # paper and model, in order
     for step in wanted(chosen, reach=True):
         if (step.paper, step.name) not in asked:
@@ -125,7 +125,7 @@ def _say_before(chosen: Asking, step: Step) -> None:
     paper, name, model, endpoint, _ = step
     servers.say_elsewhere(paper, name, model, endpoint)
     wording = prompts.load_prompts(paper, chosen.prompts)
-    own = inputs.own_items(chosen.own, [paper])
+    own = own_items(chosen.own, [paper])
     dataset = prompts_of(paper, profiles.load(chosen.profile)["items"], own)
     unable = [
         wording[prompt_id]
@@ -196,9 +196,9 @@ def template(file: str, *, chosen: Asking) -> int:
         raise KatayoriError("a template holds one paper and one model: PAPERS=01 MODELS=name")
     [paper], [name] = papers, models
     get_paper(paper)  # a wrong name is said before a file is opened
-    written = inputs.output_file(file, (".jsonl", ".csv"))
+    written = output_file(file, (".jsonl", ".csv"))
     profile = profiles.load(chosen.profile)
-    own = inputs.own_items(chosen.own, [paper])
+    own = own_items(chosen.own, [paper])
     folder = chosen.prompts
     scope = Scope(profile["items"], limit=limit_of(chosen, profile), own=own, folder=folder)
     read_first([paper], scope.dataset, scope.limit, own, folder)

@@ -1,18 +1,28 @@
-"""The notebooks as the runner sees them: their names, their typed parameters, and the checks before
-a kernel starts.
+"""The notebooks, and what a user gives them: checked before a kernel starts, a request is sent or
+anything is overwritten.
 
-Papermill only logs an unknown parameter and never checks a type, so both are done here, from the
-source text of the cell tagged `parameters`; nothing heavy is imported.
+Every mistake is a KatayoriError: one line that names cause and remedy. Papermill only logs an
+unknown parameter and never checks a type, so both are done here, from the source text of the cell
+tagged `parameters`. Nothing heavy is imported until the cheap checks are through.
 """
 
 import ast
 import json
+import os
 import re
-from dataclasses import dataclass
+import sys
+import tempfile
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 from katayori import paths
+from katayori.data.files import read_text
 from katayori.errors import KatayoriError, expect
+from katayori.papers import get_paper, paper_ids
+from katayori.papers.items import OwnItems, check_limit, own_files, read_items
+from katayori.prompting.exchange import read_answers
+from katayori.prompting.requests import Response
 
 LAST = "overview"  # reads the results of the others
 KINDS: dict[str, type | tuple[type, ...]] = {
@@ -24,13 +34,7 @@ KINDS: dict[str, type | tuple[type, ...]] = {
 NUMBER = len("NN_")  # what stands before a paper's name
 
 
-@dataclass(frozen=True)
-class Parameter:
-    """One line of a parameters cell: its annotation and its default value."""
-
-    name: str
-    kind: str
-    default: object
+# -- names -----------------------------------------------------------------------------------------
 
 
 def registry() -> dict[str, Path]:
@@ -64,9 +68,18 @@ def choose(papers: str | None) -> dict[str, Path]:
     return {paper: books[paper] for paper in in_order if paper in wanted}
 
 
-def parameters(notebook: Path) -> dict[str, Parameter]:
-    """The parameters a notebook declares, each as `name: type = literal` in its one cell tagged
-    `parameters`.
+def noted(folder: Path, name: str) -> Any:
+    """What a notebook left in a JSON file of its run folder; empty where it left none."""
+    path = folder / name
+    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+
+
+# -- parameters ------------------------------------------------------------------------------------
+
+
+def parameters(notebook: Path) -> dict[str, tuple[str, Any]]:
+    """Type and default of each parameter that a notebook declares, as `name: type = literal` in its
+    one cell tagged `parameters`.
     """
     cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
     tagged = [cell for cell in cells if "parameters" in cell["metadata"].get("tags", [])]
@@ -74,32 +87,38 @@ def parameters(notebook: Path) -> dict[str, Parameter]:
         raise KatayoriError(
             f"{notebook.name}: one cell must carry the tag 'parameters', {len(tagged)} do"
         )
-    declared: dict[str, Parameter] = {}
+    declared: dict[str, tuple[str, Any]] = {}
     try:
         for line in ast.parse("".join(tagged[0]["source"])).body:
-            parameter = _declared_by(line)
-            declared[parameter.name] = parameter
-            _require(notebook, parameter, parameter.default)
+            match line:
+                case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value):
+                    declared[name] = ast.unparse(line.annotation), ast.literal_eval(value)
+                case _:
+                    raise ValueError("declares no parameter")
     except (SyntaxError, ValueError):
         form = "`name: type = value`, the value a literal"
         problem = f"every line of the parameters cell must be {form}"
         raise KatayoriError(f"{notebook.name}: {problem}") from None
+    check(notebook, declared, {name: default for name, (_, default) in declared.items()})
     return declared
 
 
-def _declared_by(line: ast.stmt) -> Parameter:
-    """The parameter that a line declares. ValueError for another line."""
-    match line:
-        case ast.AnnAssign(target=ast.Name(id=name), annotation=kind, value=ast.expr() as value):
-            return Parameter(name, ast.unparse(kind), ast.literal_eval(value))
-    raise ValueError("declares no parameter")
+def check(
+    notebook: Path, declared: Mapping[str, tuple[str, Any]], values: Mapping[str, object]
+) -> None:
+    """KatayoriError if the type of a value is not the declared one."""
+    for name, value in values.items():
+        kind, _ = declared[name]
+        if not _fits(value, kind):
+            problem = f"parameter '{name}' must be {kind}, not {value!r}"
+            raise KatayoriError(f"{notebook.name}: {problem}")
 
 
-def fits(value: object, kind: str) -> bool:
+def _fits(value: object, kind: str) -> bool:
     """Whether a value has the annotated type: one of `KINDS` or `list[...]` of it."""
     if kind.startswith("list["):
         of_each = kind.removeprefix("list[").removesuffix("]")
-        return isinstance(value, list) and all(fits(each, of_each) for each in value)
+        return isinstance(value, list) and all(_fits(each, of_each) for each in value)
     if kind not in KINDS:
         valid = f"{', '.join(KINDS)}, list[...] of them"
         raise KatayoriError(f"parameter type `{kind}` is not understood; valid: {valid}")
@@ -107,20 +126,137 @@ def fits(value: object, kind: str) -> bool:
     return isinstance(value, KINDS[kind]) and (kind == "bool" or not isinstance(value, bool))
 
 
-def _require(notebook: Path, parameter: Parameter, value: object) -> None:
-    if not fits(value, parameter.kind):
-        problem = f"parameter '{parameter.name}' must be {parameter.kind}, not {value!r}"
-        raise KatayoriError(f"{notebook.name}: {problem}")
+# -- files and folders -----------------------------------------------------------------------------
 
 
-def check(notebook: Path, values: dict[str, object]) -> None:
-    """KatayoriError if a value's name is not declared by the notebook or its type is not the
-    declared one.
+def writable(folder: Path, variable: str) -> None:
+    """KatayoriError where files cannot be written to a folder: read-only, full, or a file of that
+    name.
+
+    `variable` names the environment variable that moves the folder.
     """
-    declared = parameters(notebook)
-    for name, value in values.items():
-        if name not in declared:
-            raise KatayoriError(
-                f"{notebook.name} has no parameter '{name}'; valid: {', '.join(declared)}"
-            )
-        _require(notebook, declared[name], value)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder) as file:
+            file.write(b"\0" * 65_536)
+            file.flush()
+    except OSError as error:
+        problem = f"cannot write to {folder} ({error.strerror or error})"
+        remedy = f"make room or name another folder with {variable}"
+        raise KatayoriError(f"{problem}; {remedy}") from None
+
+
+def output_file(name: str, suffixes: Iterable[str]) -> Path:
+    """The path of a file to write: its folder must be there and writable, and no file may lie there
+    yet.
+    """
+    path = Path(name)
+    if path.suffix not in suffixes:
+        known = " or ".join(suffixes)
+        raise KatayoriError(f"export to {path.name}: the file name must end in {known}")
+    if path.exists():
+        raise KatayoriError(f"{path} exists, and may hold answers; name another file or remove it")
+    if not os.access(path.parent, os.W_OK):
+        raise KatayoriError(f"{path.parent} is no folder to write to; nothing was written")
+    return path
+
+
+def own_items(own: Mapping[str, str], papers: Iterable[str] = ()) -> OwnItems:
+    """The user's own items as the command was given them, by name, each path checked.
+
+    KatayoriError for a path that is wrong, and for items that none of the papers takes.
+    """
+    papers = list(papers)
+    given = OwnItems(**own)
+    for name, value in given.items():
+        owners, file = own_files()[name]
+        if papers and not set(owners) & set(papers):
+            wanted = " and ".join(owners)
+            raise KatayoriError(f"--{name} is for {wanted}, which is not asked (PAPERS=)")
+        if file.is_a != "setting":
+            _check_path(name, file.is_a, value)
+    return given
+
+
+def _check_path(name: str, kind: str, value: str) -> None:
+    path = Path(value)
+    if not os.path.exists(path):  # False, not an error, for text that can be no path
+        raise KatayoriError(f"{name}: there is no {value}; name a {kind} that exists")
+    if kind == "file" and path.is_dir():
+        raise KatayoriError(f"{name}: {value} is a folder; name a file in it")
+    if kind == "folder" and path.is_file():
+        raise KatayoriError(f"{name}: {value} is a file; name the folder that holds it")
+    if path.is_file():
+        read_text(path, name)  # says so where it is not UTF-8
+
+
+# -- a run of notebooks ----------------------------------------------------------------------------
+
+
+def check_run(paper: str, profile: Mapping[str, Any], given: Mapping[str, Any]) -> None:
+    """Read everything a notebook will read of the user's, in this process: limit, answers, items.
+
+    KatayoriError for whatever is wrong with it, before a kernel starts.
+    """
+    if paper not in paper_ids():
+        return
+    if "limit" in given:
+        check_limit(given["limit"])
+    own = own_items({name: given[name] for name in own_files() if name in given})
+    file = given.get("answers_file") or ""
+    is_imported = profile["answers"] == "imported"
+    told = _check_imported(paper, given) if is_imported else []
+    if file and not is_imported:
+        kind = f"{profile['name']} ({profile['answers']} answers)"
+        raise KatayoriError(f"answers_file is read with PROFILE=imported, not {kind}")
+    if own or file:
+        limit = given.get("limit") or profile["size"]
+        read_items(paper, profile["items"], limit=limit, own=own, answers_file=file)
+    print(*(f"{paper:<16} {line}\n" for line in told), sep="", end="", file=sys.stderr)
+
+
+def _check_imported(paper: str, given: Mapping[str, Any]) -> list[str]:
+    """Check the models and answers of an imported run; what to say of each model's answers."""
+    from katayori.prompting.models import get_model
+    from katayori.prompting.prompts import load_prompts
+
+    file = given.get("answers_file")
+    if not given.get("models"):
+        raise KatayoriError("imported answers need a model: MODELS=my-model@custom, as in the file")
+    if not file:
+        raise KatayoriError('name the file of answers: ARGS="-p answers_file=/path/to/answers.csv"')
+    name, answers, told = Path(file).name, read_answers(file), []
+    prompt_ids = load_prompts(paper, given.get("prompts") or "").keys()
+    for model_id in (get_model(asked)[0].id for asked in given["models"]):
+        known = {key[2] for key in answers}
+        if model_id not in known:
+            there = ", ".join(sorted(known)) or "none"
+            raise KatayoriError(f"{name} holds no answer of {model_id!r}; its models: {there}")
+        own = [a for key, a in answers.items() if key[2] == model_id and key[1] in prompt_ids]
+        if not own:
+            raise KatayoriError(f"{name} holds no answer of {model_id!r} to a prompt of {paper}")
+        told.append(f"{name}: {_probabilities(paper, model_id, own)}")
+    return told
+
+
+def _probabilities(paper: str, model_id: str, answers: list[Response]) -> str:
+    """How many answers carry log probabilities, and what lacks them where a method needs them."""
+    carried = sum(bool(answer.top) for answer in answers)
+    counts = f"{len(answers)} answers of {model_id}, {carried} with log probabilities"
+    lacking = len(answers) - carried
+    if not get_paper(paper).needs_probabilities or not lacking:
+        return counts
+    remedy = "a .csv file carries none, in a .jsonl file `top` of a row gives them"
+    return f"{counts}; the proposed method needs them, {lacking} answers lack them ({remedy})"
+
+
+def papers_of_answers(file: str, papers: Iterable[str]) -> list[str]:
+    """The papers whose prompts an answers file has rows of. KatayoriError where there is none."""
+    from katayori.prompting.prompts import load_prompts
+
+    prompt_ids = {key[1] for key in read_answers(file)}
+    held = [paper for paper in papers if prompt_ids & load_prompts(paper).keys()]
+    if not held:
+        known = ", ".join(sorted(prompt_ids)[:5]) or "none"
+        raise KatayoriError(f"{Path(file).name} answers no prompt of ours; its prompts: {known}")
+    return held

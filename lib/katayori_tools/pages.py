@@ -5,7 +5,6 @@ script.
 import ast
 import base64
 import hashlib
-import json
 import re
 from collections.abc import Callable, Set
 from functools import cache
@@ -16,8 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from katayori.report.tables import NOTHING, visible
-from katayori_tools import first_page, trace
+from katayori_tools import first_page
 from katayori_tools.markup import make_readable, tree, words
+from katayori_tools.notebooks import noted
 
 POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; font-src data:"
 POLICY += "; base-uri 'none'; form-action 'none'"
@@ -68,9 +68,6 @@ def write_report(ipynb_path: str | Path, html_path: str | Path) -> Path:
     policy forbids them once more. The injected parameters stand in the cell of parameters and the
     notebook's folder is written `.`, so that no path of this machine shows.
 
-    At its end stands which rows of results.json each result has, and the command that shows the raw
-    answers behind them (`trace`).
-
     A report about a user's model (live or imported answers) begins with its first page and leaves
     out exercises and what speaks of recorded models.
     """
@@ -84,7 +81,6 @@ def write_report(ipynb_path: str | Path, html_path: str | Path) -> Path:
         first = first_page.markup(folder, re.sub(r"^\d+ · ", "", heading))
         opening = visible(first) + opening
     body = render(notebook, folder)
-    body += "" if (folder / "skipped.json").exists() else visible(trace.table(folder))
     foot = f"<footer>{footer(folder)}</footer>"
     page = tree(f'<main>{opening}\n<nav class="contents"></nav>\n{body}</main>\n{foot}')
     _list_sections(page.find("nav", class_="contents"))
@@ -293,17 +289,12 @@ def font_of(text: str) -> bytes:
     return buffer.getvalue()
 
 
-def read(path: Path) -> Any:
-    """A JSON file's content, an empty dict where there is none."""
-    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-
-
 def banner(folder: Path) -> str:
     """Where the answers of a run folder come from, or why it was skipped."""
-    if skipped := read(folder / "skipped.json"):
+    if skipped := noted(folder, "skipped.json"):
         reason = quote(skipped["reason"])
         return f'<div class="banner simulated"><strong>Skipped:</strong> {reason}</div>'
-    counts = read(folder / "provenance.json").get("answers", {})
+    counts = noted(folder, "provenance.json").get("answers", {})
     lines = [
         f'<div class="banner {one}"><strong>{counts[one]:,} {one} answers</strong>: {told}.</div>'
         for one, told in MEANING.items()
@@ -314,11 +305,12 @@ def banner(folder: Path) -> str:
 
 def footer(folder: Path) -> str:
     """When and from which commit a run folder was made."""
-    about = read(folder / "provenance.json")
+    about = noted(folder, "provenance.json")
     if not about:
         return ""
     origin = f" from commit {commit[:12]}" if (commit := about["git"]["commit"]) else ""
-    return f"Made {about['date']}{origin}. See provenance.json."
+    made = f"Made {about['date']}{origin}. See provenance.json"
+    return f"{made}; <code>make trace</code> prints the answers behind a number."
 
 
 # -- what a report about a user's model leaves out -------------------------------------------------

@@ -15,12 +15,12 @@ from katayori.prompting import recordings
 from katayori.prompting.models import Endpoint, Model, registry
 from katayori.prompting.requests import Request
 from katayori.prompting.store import store_path
-from katayori_tools import inputs, servers
+from katayori_tools import servers
 from katayori_tools.answer_store import Store
 from katayori_tools.asking import LONG_ANSWER, n_clusters, wanted
 from katayori_tools.choices import Asking, Points
 from katayori_tools.collect import approximate_tokens, ask_one, cost_of, limits_of
-from katayori_tools.notebooks import names
+from katayori_tools.notebooks import names, own_items
 from katayori_tools.send import Sender
 
 if TYPE_CHECKING:
@@ -174,7 +174,7 @@ def estimate(
         pilot: whose answers tell how sure scores are, those in your store or recorded here.
     """
     chosen_papers = names(chosen.papers) or paper_ids()
-    inputs.own_items(chosen.own, chosen_papers)  # before anything heavy is imported
+    own_items(chosen.own, chosen_papers)  # before anything heavy is imported
     import pandas as pd
 
     _, registered = registry()
@@ -303,7 +303,7 @@ def _pilot(
     from katayori_tools.asked import MEASURED
 
     of = MEASURED[paper]
-    own: dict[str, Any] = inputs.own_items(chosen.own).of(paper)
+    own: dict[str, Any] = own_items(chosen.own).of(paper)
     is_live = profiles.load(chosen.profile)["answers"] == "live"
     if is_live and "orders" in get_paper(paper).own_files:
         own = {"orders": "all"} | own

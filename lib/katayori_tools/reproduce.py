@@ -17,7 +17,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -28,18 +28,15 @@ from katayori.data import paper_facts
 from katayori.errors import KatayoriError
 from katayori.papers.items import own_files
 from katayori.paths import sha256
-from katayori_tools import inputs, notebooks
+from katayori_tools import notebooks
 from katayori_tools.choices import USUAL_RUNNING, NotebookRun, Papers, Running
 
 STAMP = "stamp.json"
 EXPECTED = "expected"  # below data: what a run is compared with, no notebook reads it
-# Parameters that name a file or folder of the user's.
-FILES = frozenset({"answers_file", "prompts"})
 # What differs from run to run (times, widget state, the Python version) goes from the committed
-# notebooks.
+# notebooks; what people write about a cell stays: its slides, whether it is folded, why it is long,
+# and what can be changed in it.
 KEPT = "{'kernelspec', ('language_info', 'name')}"
-# What people write about a cell stays: its slides, whether it is folded, why it is long, and what
-# can be changed in it.
 OF_CELLS = "{'tags', 'talk', 'jupyter', 'breach', 'change'}"
 CLEAR = (
     "--ClearMetadataPreprocessor.enabled=True",
@@ -47,24 +44,11 @@ CLEAR = (
     f"--ClearMetadataPreprocessor.preserve_cell_metadata_mask={OF_CELLS}",
 )
 SKIPPED = "skipped.json"  # a notebook that lacks its input writes {"reason": ...} there and ends
-# They make report.html.
-REPORT = (
-    "reproduce.py",
-    "pages.py",
-    "page.css",
-    "print.css",
-    "markup.py",
-    "first_page.py",
-    "first_page.html",
-    "first_page.txt",
-    "choices.py",
-    "notebooks.py",
-    "trace.py",
-)
+#: Whose files make report.html.
+REPORT = ("reproduce", "notebooks", "pages", "page", "print", "markup", "first_page")
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-PICTURED = "discrim_eval"  # its figure is README's picture
-NOT_KEPT = ("MPLBACKEND", "JUPYTER_PATH")
 FOLDERS = ("IPYTHONDIR", "JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR")
+PICTURED = "discrim_eval"  # its figure is README's picture
 
 
 @dataclass
@@ -85,6 +69,9 @@ class Job:
     inputs: dict[str, Any] = field(default_factory=dict)
 
 
+# -- what is out of date ---------------------------------------------------------------------------
+
+
 def digest(files: Iterable[Path], base: Path) -> str:
     """One sha256 over names and contents."""
     total = hashlib.sha256()
@@ -95,10 +82,12 @@ def digest(files: Iterable[Path], base: Path) -> str:
 
 def _files(folder: Path) -> list[Path]:
     """All files below a folder but hidden ones and those still being written."""
-    paths_below = {path: path.relative_to(folder).parts for path in folder.rglob("*")}
-    hidden = {path for path, parts in paths_below.items() if any(p.startswith(".") for p in parts)}
     return [
-        path for path in paths_below.keys() - hidden if path.is_file() and path.suffix != ".tmp"
+        path
+        for path in folder.rglob("*")
+        if path.is_file()
+        and path.suffix != ".tmp"
+        and not any(part.startswith(".") for part in path.relative_to(folder).parts)
     ]
 
 
@@ -109,7 +98,7 @@ def shared_inputs() -> dict[str, str]:
     """
     root, data, here = paths.root(), paths.data_dir(), Path(__file__).resolve()
     library = [*(here.parents[1] / "katayori").rglob("*.py")]
-    library += [here.with_name(name) for name in REPORT]
+    library += [path for path in here.parent.iterdir() if path.stem in REPORT]
     read_by_notebooks = [path for path in _files(data) if data / EXPECTED not in path.parents]
     return {
         "library": digest(library, here.parents[1]),
@@ -125,14 +114,10 @@ def _inputs(job: Job) -> dict[str, Any]:
         "parameters": job.parameters,
         "profile": job.profile,
     }
-    declared = notebooks.parameters(job.notebook)
-    defaults = {name: parameter.default for name, parameter in declared.items()}
-    for name, value in (defaults | job.parameters).items():
-        if not isinstance(value, str) or not value:
-            continue
-        path = job.notebook.parent / value  # as the kernel sees it
+    for name, value in job.parameters.items():
         # os.path.exists is False, not an error, for text that can be no path.
-        if os.path.exists(path):
+        if isinstance(value, str) and value and os.path.exists(job.notebook.parent / value):
+            path = job.notebook.parent / value  # as the kernel sees it
             own[f"files of {name}"] = digest(_files(path), path) if path.is_dir() else sha256(path)
     if job.paper == notebooks.LAST:
         run = job.final.parent
@@ -167,13 +152,118 @@ def stale(job: Job, shared: dict[str, str]) -> str:
     return "" if stamp["outputs"] == _outputs(job.final) else "outputs were changed or removed"
 
 
+# -- what is asked for -----------------------------------------------------------------------------
+
+
+def _given(run: NotebookRun, profile: Mapping[str, Any]) -> dict[str, Any]:
+    """The parameters that the command line sets, and those given by name (`-p name=value`)."""
+    import yaml
+
+    given: dict[str, Any] = {"profile": profile["name"]}
+    if run.profile != profile["name"]:  # a file of the user's
+        given["profile"] = str(Path(run.profile).resolve())
+    if run.models:
+        from katayori.prompting import models
+
+        given["models"] = notebooks.names(run.models)
+        for model in given["models"]:
+            models.get_model(model)
+    if run.prompts:
+        given["prompts"] = str(Path(run.prompts).resolve())
+        if not os.path.isdir(run.prompts):
+            remedy = "copy data/prompts and reword the files there"
+            raise KatayoriError(f"PROMPTS={run.prompts} is not a folder; {remedy}")
+    for pair in run.parameter:
+        name, is_set, text = pair.partition("=")
+        if not is_set:
+            raise KatayoriError(f"-p takes name=value, not '{pair}'")
+        given[name] = yaml.safe_load(text)
+    given |= {name: value for name, value in run.own.items() if value}
+    given |= {"limit": run.limit} if run.limit else {}
+    # A notebook runs in its own folder, where a relative path would mean another file.
+    files = {name for name, (_, file) in own_files().items() if file.is_a != "setting"}
+    for name in given.keys() & {*files, "answers_file", "prompts"}:
+        if isinstance(given[name], str) and given[name]:  # another type is refused by its name
+            given[name] = os.path.abspath(given[name])
+    return given
+
+
+def _chosen(
+    run: NotebookRun, profile: Mapping[str, Any], given: Mapping[str, Any]
+) -> dict[str, Path]:
+    """The notebooks to run; of imported answers without PAPERS= those that the file answers."""
+    from katayori_tools import paper_files
+
+    chosen = notebooks.choose(run.papers)
+    if not chosen:
+        raise KatayoriError("notebooks/ holds no notebook named NN_<paper>.ipynb")
+    for paper in sorted(chosen.keys() & paper_facts.names()):
+        paper_files.of(paper)  # what is wrong with its file is said before anything runs
+    file = given.get("answers_file")
+    if run.papers or profile["answers"] != "imported" or not isinstance(file, str) or not file:
+        return chosen
+    asking = [paper for paper in chosen if paper != notebooks.LAST]
+    return {paper: chosen[paper] for paper in notebooks.papers_of_answers(file, asking)}
+
+
+def folder_of(profile: Mapping[str, Any], models: list[str], papers: Iterable[str]) -> Path:
+    """The run folder. KatayoriError for one that holds other models' answers under its label."""
+    label = run_folders.run_label()
+    if set(papers) == {notebooks.LAST}:
+        return run_folders.only_run(profile, models, label)
+    folder = run_folders.run_folder(profile, models, label)
+    asked = {
+        str(model)
+        for path in folder.glob("[!.]*/provenance.json")
+        for model in notebooks.noted(path.parent, path.name)["parameters"].get("models") or []
+    }
+    others = asked - {*models, ""} if label else None
+    if others:
+        holds = f"{folder} holds answers of {', '.join(sorted(others))} under the label {label}"
+        raise KatayoriError(f"{holds}; give this run another LABEL=")
+    return folder
+
+
+def planned(run: NotebookRun) -> list[Job]:
+    """Every job asked for, all parameters checked; KatayoriError for any wrong name or type.
+
+    Each notebook gets the parameters that it declares; what none declares is unknown.
+    """
+    profile = profiles.load(run.profile)
+    given = _given(run, profile)
+    chosen = _chosen(run, profile, given)
+    declared = {paper: notebooks.parameters(path) for paper, path in chosen.items()}
+    valid = list(dict.fromkeys(name for own in declared.values() for name in own))
+    for name in given:
+        if name not in valid:
+            books = ", ".join(path.name for path in chosen.values())
+            raise KatayoriError(f"{books} has no parameter '{name}'; valid: {', '.join(valid)}")
+    values = {
+        paper: {name: value for name, value in given.items() if name in own}
+        for paper, own in declared.items()
+    }
+    for paper, notebook in chosen.items():
+        if "output_dir" not in declared[paper]:
+            raise KatayoriError(f"{notebook.name} has no parameter 'output_dir'")
+        notebooks.check(notebook, declared[paper], values[paper])
+        notebooks.check_run(paper, profile, values[paper])
+    folder = folder_of(profile, given.get("models", []), chosen)
+    return [
+        Job(paper, notebook, values[paper], folder / paper, profile)
+        for paper, notebook in chosen.items()
+    ]
+
+
+# -- running ---------------------------------------------------------------------------------------
+
+
 def kernel_settings(private: Path) -> dict[str, str]:
     """The environment of kernels: one thread, fixed hashing, no IPython, Jupyter or matplotlib
     settings of the user's.
 
     `private` is a temporary folder that stands in for those of the user's.
     """
-    env = {name: value for name, value in os.environ.items() if name not in NOT_KEPT}
+    env = {k: v for k, v in os.environ.items() if k not in ("MPLBACKEND", "JUPYTER_PATH")}
     folders = {name: str(private / name.lower()) for name in FOLDERS}
     return env | folders | dict.fromkeys(THREADS, "1") | {"PYTHONHASHSEED": "0"}
 
@@ -197,10 +287,10 @@ def _run(job: Job) -> str:
     )
     if done.returncode:
         return done.stdout.strip() or f"its process died (exit code {done.returncode})"
-    if (job.work / SKIPPED).exists():
-        reason = json.loads((job.work / SKIPPED).read_text(encoding="utf-8"))["reason"]
+    if skipped := notebooks.noted(job.work, SKIPPED):
         kept = (job.final / "results.json").exists()
-        say(job.paper, f"skipped: {reason}" + (" (the earlier results stay)" if kept else ""))
+        stay = " (the earlier results stay)" if kept else ""
+        say(job.paper, f"skipped: {skipped['reason']}{stay}")
         if kept:
             return ""
     # Only what lies in the repository is known by its content.
@@ -213,122 +303,12 @@ def _run(job: Job) -> str:
     return ""
 
 
-def _parameters(run: NotebookRun, profile: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The standard parameters that the command line sets, and those given by name (`-p
-    name=value`).
-    """
-    given: dict[str, Any] = {"profile": profile["name"]}
-    if run.profile != profile["name"]:  # a file of the user's
-        given["profile"] = str(Path(run.profile).resolve())
-    if run.models:
-        from katayori.prompting import models
-
-        given["models"] = notebooks.names(run.models)
-        for model in given["models"]:
-            models.get_model(model)
-    if run.prompts:
-        given["prompts"] = str(Path(run.prompts).resolve())
-        if not os.path.isdir(run.prompts):
-            remedy = "copy data/prompts and reword the files there"
-            raise KatayoriError(f"PROMPTS={run.prompts} is not a folder; {remedy}")
-    by_name = _by_name(run.parameter) | {name: value for name, value in run.own.items() if value}
-    if run.limit:
-        by_name["limit"] = run.limit
-    # A notebook runs in its own folder, where a relative path would mean another file.
-    files = {name for name, (_, file) in own_files().items() if file.is_a != "setting"} | FILES
-    for name in files & by_name.keys():
-        path = by_name[name]
-        if isinstance(path, str) and path:  # another type is refused by its name
-            by_name[name] = os.path.abspath(path)
-    return given, by_name
-
-
-def _by_name(pairs: Iterable[str]) -> dict[str, Any]:
-    """Parameters given as `name=value`, the value in YAML."""
-    import yaml
-
-    values = {}
-    for pair in pairs:
-        name, is_set, text = pair.partition("=")
-        if not is_set:
-            raise KatayoriError(f"-p takes name=value, not '{pair}'")
-        values[name] = yaml.safe_load(text)
-    return values
-
-
-def _chosen(
-    run: NotebookRun, profile: dict[str, Any], parameters: dict[str, Any]
-) -> dict[str, Path]:
-    """The notebooks to run; of imported answers without PAPERS= those that the file answers."""
-    from katayori_tools import paper_files
-
-    chosen = notebooks.choose(run.papers)
-    for paper in sorted(chosen.keys() & paper_facts.names()):
-        paper_files.of(paper)  # what is wrong with its file is said before anything runs
-    file = parameters.get("answers_file")
-    if run.papers or profile["answers"] != "imported" or not file:
-        return chosen
-    held = inputs.papers_of_answers(file, [paper for paper in chosen if paper != notebooks.LAST])
-    return {paper: chosen[paper] for paper in held}
-
-
-def folder_of(profile: dict[str, Any], values: dict[str, Any], papers: Iterable[str]) -> Path:
-    """The run folder. KatayoriError for one that holds other models' answers under its label."""
-    models = values.get("models") or []
-    if not isinstance(models, list):
-        return paths.outputs_dir() / profile["name"]  # the check of parameters will refuse it
-    models = [str(model) for model in models]
-    label = run_folders.run_label()
-    if set(papers) == {notebooks.LAST}:
-        return run_folders.only_run(profile, models, label)
-    folder = run_folders.run_folder(profile, models, label)
-    others = _asked(folder) - {*models, ""} if label else set()
-    if others:
-        holds = f"{folder} holds answers of {', '.join(sorted(others))} under the label {label}"
-        raise KatayoriError(f"{holds}; give this run another LABEL=")
-    return folder
-
-
-def _asked(folder: Path) -> set[str]:
-    """The models whose answers the notebooks of a run folder show, as they were asked."""
-    models: set[str] = set()
-    for path in folder.glob("[!.]*/provenance.json"):
-        text = json.loads(path.read_text(encoding="utf-8"))
-        models |= {str(model) for model in text["parameters"].get("models") or []}
-    return models
-
-
-def planned(run: NotebookRun) -> list[Job]:
-    """Every job asked for, all parameters checked; KatayoriError for any wrong name or type."""
-    profile = profiles.load(run.profile)
-    given, own = _parameters(run, profile)
-    chosen = _chosen(run, profile, given | own)
-    folder = folder_of(profile, given | own, chosen)
-    jobs = []
-    of_others: set[str] = set()  # parameters that the notebooks before declare or are given
-    for paper, notebook in chosen.items():
-        values = inputs.parameters_of(paper, given | own, list(chosen))
-        declared = notebooks.parameters(notebook).keys()
-        if paper == notebooks.LAST:
-            # The overview comes last and asks nothing itself: it may lack what is shared and what
-            # is meant for the others.
-            lacks = (given.keys() | of_others) - declared
-            values = {name: value for name, value in values.items() if name not in lacks}
-        of_others |= declared | values.keys()
-        notebooks.check(notebook, {**values, "output_dir": ""})
-        inputs.check_run(paper, profile, values)
-        jobs.append(Job(paper, notebook, values, folder / paper, profile))
-    if not jobs:
-        raise KatayoriError("notebooks/ holds no notebook named NN_<paper>.ipynb")
-    return jobs
-
-
 def reproduce(run: NotebookRun, running: Running = USUAL_RUNNING) -> int:
     """Runs what is out of date; 0 unless a notebook failed (then 1).
 
     KatayoriError before anything starts.
     """
-    inputs.writable(paths.outputs_dir(), "KATAYORI_OUTPUTS")
+    notebooks.writable(paths.outputs_dir(), "KATAYORI_OUTPUTS")
     jobs = planned(run)
     shared, folder = shared_inputs(), jobs[0].final.parent
     folder.mkdir(parents=True, exist_ok=True)
@@ -404,6 +384,7 @@ def picture(notebook: Path) -> bytes:
 def _execute(job: Job, output: Path) -> None:
     import papermill
 
+    bar = {"bar_format": f"{job.paper:<16} cell {{n}}/{{total}}\n", "leave": False}
     for is_again in (False, True):
         try:
             papermill.execute_notebook(
@@ -415,12 +396,7 @@ def _execute(job: Job, output: Path) -> None:
                 # Without it, every kernel warns that loopback is not encrypted.
                 extra_arguments=["--log-level=CRITICAL"],
                 start_timeout=120,
-                progress_bar={
-                    "bar_format": f"{job.paper:<16} cell {{n}}/{{total}}\n",
-                    "mininterval": 10,
-                    "delay": 10,
-                    "leave": False,
-                },
+                progress_bar=bar | {"mininterval": 10, "delay": 10},
             )
             return
         except RuntimeError as error:

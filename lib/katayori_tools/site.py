@@ -22,7 +22,7 @@ from katayori.errors import KatayoriError
 from katayori.papers import paper_ids
 from katayori.report.headlines import read_results
 from katayori.report.names import terms
-from katayori_tools import named_runs, notebooks, pages, paper_files, site_pages
+from katayori_tools import compare, notebooks, pages, paper_files, site_pages
 
 #: Where the texts of the pages, their settings and their styles lie.
 TEXTS = paths.root() / "lib" / "pages"
@@ -178,7 +178,7 @@ def write_site(
         raise KatayoriError(
             f"no notebook of the profile '{profile}' has been run: make reproduce {again}"
         )
-    beside = [(named_runs.label(base), read_results(base)), *named_runs.chosen(runs, profile)]
+    beside = [(compare.label(base), read_results(base)), *compare.chosen(runs, profile)]
     final = base / "site"
     shutil.rmtree(base / ".site", ignore_errors=True)
     markdown = texts(base / ".site" / "source", [path.name for path in books.values()])
@@ -188,7 +188,7 @@ def write_site(
         markdown["index"] = markdown["index"].replace("\ninterface\n", "\n")
     markdown["papers"] += "\n".join(["\n```{toctree}", "", *paper_ids(), "```\n"])
     made = of_run(base, books, absent)
-    made["models"] = site_pages.models_page(named_runs.side_by_side(beside))
+    made["models"] = site_pages.models_page(compare.side_by_side(beside))
     return write_pages(final, markdown, made, _scripts(books))
 
 
@@ -197,7 +197,7 @@ def _books(base: Path, again: str) -> tuple[dict[str, Path], dict[str, str]]:
     books, absent = {}, {}
     for paper, source in notebooks.registry().items():
         executed = base / paper / source.name
-        skipped = pages.read(base / paper / "skipped.json")
+        skipped = notebooks.noted(base / paper, "skipped.json")
         if executed.is_file() and not skipped:
             books[paper] = executed
         elif skipped:

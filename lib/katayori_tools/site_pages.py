@@ -29,9 +29,9 @@ from katayori.report.headlines import read_results
 from katayori.report.names import human
 from katayori.report.tables import escape, show, visible
 from katayori_tools import pages
+from katayori_tools.compare import side_by_side
 from katayori_tools.first_page import LIMIT_NOTE
 from katayori_tools.markup import readable
-from katayori_tools.named_runs import side_by_side
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -350,6 +350,6 @@ def _answers(folder: Path) -> str:
 
     Simulated respondents are named where they are shown.
     """
-    counts = pages.read(folder / "provenance.json").get("answers", {})
+    counts = notebooks.noted(folder, "provenance.json").get("answers", {})
     sources = [source for source in pages.MEANING if source in counts and source != "simulated"]
     return f"{' and '.join(sources)} answers" if sources else "recorded answers"

@@ -1,14 +1,11 @@
 """`make trace RESULT=...`: from a row of results.json to the raw answers behind it.
 
 A row names its prompts and variants, provenance.json beside it what was read of them. The answers
-are read again as the notebook read them; nothing is asked. `table` lists the commands in reports.
+are read again as the notebook read them; nothing is asked.
 """
 
-import json
 import re
-import shlex
 from collections.abc import Mapping
-from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +14,7 @@ from katayori.errors import KatayoriError
 from katayori.papers import get_paper
 from katayori.prompting import recordings
 from katayori.report.run import harmless
-from katayori.report.tables import escape, visible
+from katayori.report.tables import visible
 from katayori_tools import notebooks
 from katayori_tools.choices import NO_SERVER, Papers, Positive, Server
 
@@ -79,29 +76,26 @@ def _fitting(result: str, run: Path, papers: list[str]) -> list[tuple[str, int, 
     """Paper, number and row of what a number or words mean. KatayoriError where nothing fits."""
     if not papers:
         raise KatayoriError("notebook 00 has no answers of its own; name one of 01 to 05")
-    rows = [(paper, n, row) for paper in papers for n, row in enumerate(_rows(run / paper), 1)]
+    rows: list[tuple[str, int, Row]] = [
+        (paper, number, row)
+        for paper in papers
+        for number, row in enumerate(notebooks.noted(run / paper, "results.json"), 1)
+    ]
     if not rows:
         raise KatayoriError(f"no results of {', '.join(papers)} in {run}; run the notebooks first")
     words = result.casefold().split()
     if not words:
         raise KatayoriError("name a row: RESULT=<its number> or words of it")
-    if re.fullmatch(r"[+-]?\d+", result.strip()):
-        found = [one for one in rows if one[1] == int(result)]
-    else:
-        texts = [f"{paper} {_in_words(row)} {row['prompt_id'] or ''}" for paper, _, row in rows]
-        fits = [all(word in text.casefold() for word in words) for text in texts]
-        found = [one for one, is_it in zip(rows, fits, strict=True) if is_it]
+    found = []
+    for paper, number, row in rows:
+        text = f"{paper} {_in_words(row)} {row['prompt_id'] or ''}".casefold()
+        is_it = str(number) == words[0] if words[0].isdecimal() else all(w in text for w in words)
+        found += [(paper, number, row)] if is_it else []
     if not found:
         last = {paper: number for paper, number, _ in rows}
         there = ", ".join(f"{paper} has {number} rows" for paper, number in last.items())
         raise KatayoriError(f"no row fits RESULT={result!r}; {there}")
     return found
-
-
-def _rows(folder: Path) -> list[Row]:
-    file = folder / "results.json"
-    rows: list[Row] = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else []
-    return rows
 
 
 def _in_words(row: Row) -> str:
@@ -111,14 +105,16 @@ def _in_words(row: Row) -> str:
 
 def _value_of(row: Row) -> str:
     """What the row says, in lines."""
-    ends = [f"{row[end]:.6g}" for end in ("ci_low", "ci_high") if row[end] is not None]
-    value = "none" if row["value"] is None else f"{row['value']:.6g}"
-    value += f" [{', '.join(ends)}]" if ends else ""
-    counts = [f"{name} {row[name]}" for name in ("n", "n_invalid", "clusters") if row[name]]
-    told = [f"value {value} {row['unit'] or ''}".rstrip(), *counts, f"status {row['status']}"]
+    value, low, high = (
+        "none" if row[name] is None else f"{row[name]:.6g}"
+        for name in ("value", "ci_low", "ci_high")
+    )
+    ends = f" [{low}, {high}]" if low != "none" else ""
+    told = [f"value {value}{ends} {row['unit'] or ''}".rstrip()]
+    told += [f"{name} {row[name]}" for name in ("n", "n_invalid", "clusters") if row[name]]
     verdict = f"\n  verdict: {row['verdict']}. {row['why'] or ''}" if row["verdict"] else ""
     prompts = f"prompts: {row['prompt_id'] or 'none named'}; answers: {row['source']}"
-    return f"  {', '.join(told)}{verdict}\n  {prompts}"
+    return f"  {', '.join(told)}, status {row['status']}{verdict}\n  {prompts}"
 
 
 def _without_answers(paper: str, row: Row) -> str:
@@ -140,10 +136,18 @@ def _tell_answers(folder: Path, row: Row, limit: int, save: str | None) -> None:
     """Prints the files and the answers of a row."""
     import pandas as pd
 
-    about = json.loads((folder / "provenance.json").read_text(encoding="utf-8"))
+    about = notebooks.noted(folder, "provenance.json")
     if "read" not in about:
         raise KatayoriError(f"{folder} was made before runs listed what they read; run it again")
-    reads = _reads(about, row)
+    variants, prompts = (row["variant"] or "").split("; "), (row["prompt_id"] or "").split("+")
+    reads = [
+        one
+        for one in about["read"]
+        if one["model"] == (row["model"] or one["model"])
+        and one["source"] == row["source"]
+        and one["prompt_id"] in prompts
+        and (one["variant"] is None or one["variant"] in variants)
+    ]
     for name, noted in {k: one for read in reads for k, one in read["shards"].items()}.items():
         print(f"  {_checked(row['paper'], name, noted)}")
     study = run_folders.reopened(folder)
@@ -175,19 +179,6 @@ def _tell_answers(folder: Path, row: Row, limit: int, save: str | None) -> None:
     except OSError as error:
         raise KatayoriError(f"{save} cannot be written: {error}") from None
     print(f"all {len(listed):,} answers: {save}")
-
-
-def _reads(about: Mapping[str, Any], row: Row) -> list[dict[str, Any]]:
-    """What a run's provenance lists as read for a row."""
-    variants, prompts = (row["variant"] or "").split("; "), (row["prompt_id"] or "").split("+")
-    return [
-        one
-        for one in about["read"]
-        if one["model"] == (row["model"] or one["model"])
-        and one["source"] == row["source"]
-        and one["prompt_id"] in prompts
-        and (one["variant"] is None or one["variant"] in variants)
-    ]
 
 
 def _checked(paper: str, name: str, about: Mapping[str, Any]) -> str:
@@ -243,55 +234,3 @@ def _as_text(one: Any) -> str:
     """A cell for a terminal, whatever it holds."""
     text = f"{one:.4g}" if isinstance(one, float) else visible(one).replace("\n", "⏎")
     return text if len(text) <= LONGEST else f"{text[:LONGEST]}…"
-
-
-# -- in reports ------------------------------------------------------------------------------------
-
-
-def table(folder: Path) -> str:
-    """Which rows of results.json each result has, on what they rest, and the command that shows it.
-
-    HTML for report.html; empty where the folder holds no results.
-    """
-    rows, noted = _rows(folder), folder / "provenance.json"
-    about = json.loads(noted.read_text(encoding="utf-8")) if noted.is_file() else {}
-    paper = rows[0]["paper"] if rows else notebooks.LAST
-    if paper == notebooks.LAST or paper not in notebooks.registry() or "read" not in about:
-        return ""
-    results: dict[tuple[str, str], dict[int, Row]] = {}
-    for number, row in enumerate(rows, 1):
-        results.setdefault((row["what"], row["source"]), {})[number] = row
-    heads = ("result", "answers", "rows of results.json", "prompts", "files", "command")
-    lines = "".join(f"<th>{one}</th>" for one in heads)
-    lines = f"<thead><tr>{lines}</tr></thead><tbody>"
-    for (what, source), own in results.items():
-        ids = {one for row in own.values() for one in (row["prompt_id"] or "-").split("+")}
-        reads = [one for row in own.values() for one in _reads(about, row)]
-        files = len({name for one in reads for name in one["shards"]})
-        cells = [what, source, _spans(own), ", ".join(sorted(ids)), str(files or "-")]
-        told = "".join(f"<td>{escape(text)}</td>" for text in cells)
-        asked = escape(command(paper, about, next(iter(own))))
-        lines += f"<tr>{told}<td><code>{asked}</code></td></tr>"
-    return (
-        '<h2 id="trace">Where each number comes from</h2>\n<p>The command prints the first of the'
-        " rows with the files and the raw answers behind it; another number prints another row.</p>"
-        f"\n<table>{lines}</tbody></table>\n"
-    )
-
-
-def command(paper: str, about: Mapping[str, Any], number: int) -> str:
-    """What to type for a row of a run with this provenance."""
-    given = about["parameters"]
-    words = [f"RESULT={number}", f"PAPERS={notebooks.registry()[paper].stem[:2]}"]
-    if given.get("profile", "recorded") != "recorded":
-        named = {"PROFILE": given["profile"], "MODELS": " ".join(given.get("models", ()))}
-        named["LABEL"] = run_folders.run_label()
-        words += [f"{name}={shlex.quote(value)}" for name, value in named.items() if value]
-    return f"make trace {' '.join(words)}"
-
-
-def _spans(numbers: Mapping[int, Row]) -> str:
-    """Numbers in rising order as spans: 1-3, 7."""
-    runs = [[*run] for _, run in groupby(enumerate(numbers), lambda one: one[1] - one[0])]
-    ends = [(run[0][1], run[-1][1]) for run in runs]
-    return ", ".join(f"{a}" if a == b else f"{a}-{b}" for a, b in ends)

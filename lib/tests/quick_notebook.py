@@ -1,6 +1,6 @@
 """Runs a notebook's code cells in this process, without kernel or figures, and mutates metrics.
 
-    python quick_notebook.py '{"notebook": ..., "expected": ..., "work": ...,
+    python quick_notebook.py '{"notebook": ..., "work": ...,
                                "mutations": {"module:function": "entry"}, "whole": false}'
 
 Every table is compared with the expected one as soon as it is written. Where a function to be
@@ -125,8 +125,7 @@ def install_comparison(state: State) -> None:
     write_table, write_results = Run.table, Run.save
 
     def compare(name: str, got: Any) -> None:
-        nothing = expected.Table([], [])
-        found = expected.compare(state.expected.get(name, nothing), got)
+        found = expected.compare(state.expected[name], got)
         if found:
             report(state, "differs", name, f"{name}: {found[0]}")
             os._exit(0)
@@ -179,7 +178,7 @@ def main(job: dict) -> None:
     notebook = Path(job["notebook"])
     stdout = os.dup(1)
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-    tables = expected.read_folder(Path(job["expected"]))
+    tables = expected.read_expected(notebook.stem[3:])
     state = State(notebook.stem[3:], tables, job["mutations"], job["whole"], stdout)
     plain_run.draw_nothing()  # it costs most of the time, and no table depends on it
     install_comparison(state)

@@ -15,8 +15,8 @@ import pytest
 from katayori import paths, profiles
 from katayori.metrics import calibration, intervals
 from katayori.papers import get_paper
-from katayori_tools import asking, cli, inputs, planning, reproduce
-from katayori_tools.choices import DEMONSTRATION, Asking
+from katayori_tools import asking, cli, notebooks, planning, reproduce
+from katayori_tools.choices import DEMONSTRATION, Asking, NotebookRun
 
 MODEL = "my-model@custom"
 PAPERS = list(own_items.PAPERS)
@@ -110,8 +110,10 @@ def test_a_template_of_official_items_holds_official_items(here, capsys):
     assert {row["prompt_id"] for row in rows} == {"pj_basic_en", "pj_biased_en"}
 
 
-def test_items_of_another_paper_are_left_out_of_a_run_of_several():
-    assert inputs.parameters_of("discrim_eval", {"topics": "x", "seed": 1}, PAPERS) == {"seed": 1}
+def test_a_notebook_of_several_gets_the_parameters_that_it_declares(here):
+    run = NotebookRun(papers="01 05", own=own_items.options("inter_jbbq", here))
+    first, second = reproduce.planned(run)
+    assert "topics" not in first.parameters and "topics" in second.parameters
 
 
 # -- wrong requests --------------------------------------------------------------------------------
@@ -226,7 +228,7 @@ def test_outputs_that_cannot_be_written_are_one_line(here, capsys, monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setenv("KATAYORI_OUTPUTS", str(here / "full"))
-    monkeypatch.setattr(inputs.tempfile, "TemporaryFile", full)
+    monkeypatch.setattr(notebooks.tempfile, "TemporaryFile", full)
     assert "No space left on device" in refused(capsys, "reproduce", "--papers", "04")
 
 
@@ -280,7 +282,7 @@ def test_a_misspelt_variable_is_named(here, monkeypatch, capsys, given, meant):
 )
 def test_known_and_far_variables_pass(monkeypatch, name):
     monkeypatch.setenv(name, "1")
-    inputs.check_environment()
+    cli.check_environment()
 
 
 def test_every_variable_of_the_code_is_listed():
@@ -295,7 +297,7 @@ def test_every_variable_of_the_code_is_listed():
         (house / name).read_text(encoding="utf-8") for name in ("README.md", "data/models.yaml")
     ]
     read = set(re.findall(r"KATAYORI_[A-Z0-9_]*[A-Z0-9](?![A-Z0-9_<])", "\n".join(texts)))
-    assert read - {"KATAYORI_XX"} <= set(inputs.known_variables())
+    assert read - {"KATAYORI_XX"} <= cli.known_variables()
 
 
 def test_the_cheap_checks_import_nothing_heavy(tmp_path):

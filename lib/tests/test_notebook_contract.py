@@ -204,7 +204,7 @@ def parameterised(nb: dict, tmp_path: Path) -> Iterator[str]:
     except KatayoriError as error:
         yield str(error)
         return
-    if "output_dir" not in declared or declared["output_dir"].default != "":
+    if "output_dir" not in declared or declared["output_dir"][1] != "":
         yield "output_dir: str = '' is not among the parameters"
     text = next(_source(cell) for cell in _code(nb) if "parameters" in _tags(cell))
     tokens = list(tokenize.generate_tokens(io.StringIO(text).readline))
@@ -757,7 +757,6 @@ def outcomes(name: str, mutations: dict[str, str], work: Path, **changed) -> dic
     """What `quick_notebook.py` reports of a notebook: mutation (None: unmutated) to its line."""
     job = {
         "notebook": str(paths.root() / "notebooks" / f"{name}.ipynb"),
-        "expected": str(paths.data_dir() / "expected" / name[3:]),
         "work": str(work),
         "mutations": mutations,
         "whole": False,

@@ -69,7 +69,9 @@ def test_every_notebook_gives_the_expected_tables_under_other_kernels(kernels, t
     found = [
         f"{paper}/{table}: {line}"
         for paper in notebooks.registry()
-        for table, lines in expected.differences(tmp_path / expected.PROFILE, paper).items()
+        for table, lines in expected.differences(
+            expected.read_expected(paper), expected.read_run(tmp_path / expected.PROFILE / paper)
+        ).items()
         for line in lines
     ]
     assert not found, "\n".join([*found[:30], f"{len(found)} differences under {kernels}"])

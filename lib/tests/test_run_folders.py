@@ -11,7 +11,7 @@ from katayori import paths, run_folders
 from katayori.errors import KatayoriError
 from katayori.report.run import Run
 from katayori_tools import cli
-from katayori_tools.named_runs import find_runs
+from katayori_tools.compare import find_runs
 
 LIVE = {"name": "live", "answers": "live"}
 RECORDED = {"name": "recorded", "answers": "recorded"}

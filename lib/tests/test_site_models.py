@@ -19,12 +19,12 @@ from katayori.report.names import human
 from katayori.report.run import FIELDS
 from katayori_tools import (
     cli,
+    compare,
     environment,
-    named_runs,
     site,
     site_pages,
 )
-from katayori_tools.named_runs import side_by_side
+from katayori_tools.compare import side_by_side
 
 pytestmark = pytest.mark.slow_all  # the whole site is built
 
@@ -101,7 +101,7 @@ NAMES = ("recorded", "gpu-2", "imported/old")
 
 @pytest.fixture(scope="module")
 def frame(outputs):
-    return side_by_side(named_runs.chosen(NAMES, "recorded"))
+    return side_by_side(compare.chosen(NAMES, "recorded"))
 
 
 def wanted(outputs):
@@ -115,7 +115,7 @@ def wanted(outputs):
     return shown
 
 
-@pytest.mark.parametrize("module", [headlines, tables, named_runs])
+@pytest.mark.parametrize("module", [headlines, tables, compare])
 def test_the_examples_of_docstrings_run(module):
     assert doctest.testmod(module, optionflags=doctest.NORMALIZE_WHITESPACE).failed == 0
 
@@ -162,7 +162,7 @@ def test_rows_of_an_older_schema_have_no_limit(frame):
 def test_simulated_respondents_are_shown_only_alone_or_when_named(outputs, frame):
     assert "simulated" not in set(frame["source"])
     for name, run in (("simulated", "simulated"), ("sim-fair", "recorded")):
-        shown = side_by_side(named_runs.chosen([name], "recorded"))
+        shown = side_by_side(compare.chosen([name], "recorded"))
         assert set(shown["model"]) == {"sim-fair"} and set(shown["run"]) == {run}
 
 
@@ -170,15 +170,15 @@ def test_published_figures_are_no_model(outputs, tmp_path, monkeypatch):
     rows = rows_of("real-1", "recorded") + rows_of("their-model", "published")
     write(tmp_path / "recorded", rows)
     monkeypatch.setenv("KATAYORI_OUTPUTS", str(tmp_path))
-    shown = side_by_side(named_runs.chosen(["recorded"], "recorded"))
+    shown = side_by_side(compare.chosen(["recorded"], "recorded"))
     assert set(shown["model"]) == {"real-1"}
     with pytest.raises(KatayoriError, match="'their-model' has no headline to compare"):
-        named_runs.chosen(["their-model"], "recorded")
+        compare.chosen(["their-model"], "recorded")
 
 
 def test_a_model_and_its_run_show_it_once(outputs):
-    twice = side_by_side(named_runs.chosen(["recorded", "real-1"], "recorded"))
-    once = side_by_side(named_runs.chosen(["recorded"], "recorded"))
+    twice = side_by_side(compare.chosen(["recorded", "real-1"], "recorded"))
+    once = side_by_side(compare.chosen(["recorded"], "recorded"))
     assert len(twice) == len(once)
 
 

@@ -147,27 +147,6 @@ def test_what_of_a_cell_is_no_column_is_said():
     assert "not followed here" in trace._how_far({"n": 3, "n_invalid": 0}, chosen, [])
 
 
-def test_the_report_names_the_rows_and_the_command(made):
-    told = trace.table(made)
-    number = number_of(made, "accuracy by category", category="basic_behaviour")
-    assert "<td>accuracy by category</td><td>recorded</td><td>" in told
-    assert all(f"<td>{one}</td>" in told for one in ("ju_1_ja, ju_2_ja, ju_3_ja, ju_4_ja", "8"))
-    command = re.search(r"make trace RESULT=(\d+) PAPERS=04", told)
-    assert command and 1 <= int(command[1]) <= number
-    (made / "provenance.json").unlink()
-    assert trace.table(made) == ""
-
-
-def test_a_command_names_the_run(monkeypatch):
-    about = {"parameters": {"profile": "live", "models": ["my model@custom", "b@custom"]}}
-    monkeypatch.setenv("KATAYORI_LABEL", "Anna's run")
-    told = shlex.split(trace.command("jubaku_v2", about, 7))
-    assert told == [
-        *("make", "trace", "RESULT=7", "PAPERS=04", "PROFILE=live"),
-        *("MODELS=my model@custom b@custom", "LABEL=Anna's run"),
-    ]
-
-
 def test_imported_answers_are_read_from_their_file(tmp_path, monkeypatch, capsys):
     """The answers are made: an escape of a terminal, a formula, and letters."""
     monkeypatch.setenv("KATAYORI_OUTPUTS", str(tmp_path))
@@ -294,5 +273,3 @@ def test_live_answers_are_read_from_the_store(tmp_path, monkeypatch, capsys):
     where = ["--profile", "live", "--models", "mine@custom", *server]
     said = traced(capsys, "accuracy on the neutral option", *where)
     assert "answers: live" in said and "8 answers were read to these prompts" in said
-    report = next((tmp_path / "outputs").glob("live/*/jubaku_v2/report.html")).read_text("utf-8")
-    assert "PAPERS=04 PROFILE=live MODELS=mine@custom" in report
