@@ -96,7 +96,7 @@ def serving(dtype: str) -> str:
     """The name of an engine: vLLM as it records, but in this dtype and small enough to start
     soon.
     """
-    from katayori_tools.engines import server, vllm_env
+    from katayori_tools import engines, vllm_env
 
     def command(model: str, weights: Path, port: int) -> tuple[list[str], dict[str, str]]:
         argv, env = vllm_env.command(model, weights, port)
@@ -105,7 +105,7 @@ def serving(dtype: str) -> str:
             argv[argv.index(option) + 1] = value
         return [*argv, "--enforce-eager"], env
 
-    server.ENGINES["bench-vllm"] = {"command": command}
+    engines.ENGINES["bench-vllm"] = {"command": command}
     return "bench-vllm"
 
 
@@ -120,9 +120,9 @@ def main() -> None:
     print(f"{args.model}: scorer {args.n / seconds:.2f} requests/s", flush=True)
     if args.without_vllm:
         return
-    from katayori_tools.engines import server
+    from katayori_tools import engines
 
-    with server.serve(args.model, serving(args.dtype)) as url:
+    with engines.serve(args.model, serving(args.dtype)) as url:
         theirs, seconds = scores(f"{args.model}@vllm", args.n, url)
     print(f"{args.model}: vLLM {args.dtype} {args.n / seconds:.2f} requests/s")
     pairs = list(zip(ours, theirs, strict=True))

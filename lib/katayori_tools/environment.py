@@ -5,17 +5,18 @@ installed, so this module needs the standard library only (`packaging` is import
 environment exists).
 
 `.venv` holds `lib/requirements.lock`, and from the first `make site` on what its pages need. What
-`make export` and the test of `make harness` need does not fit beside it: each has an environment of
-its own in the cache (`apart`).
+`make export`, the test of `make harness` and the vLLM engine need does not fit beside it: each has
+an environment of its own in the cache (`apart`).
 """
 
 import fcntl
+import os
 import re
 import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from katayori import paths
@@ -55,7 +56,9 @@ def conda_yaml() -> str:
 
 
 def _run(*command: str | Path, what: str) -> None:
-    if subprocess.run(list(map(str, command)), stdin=subprocess.DEVNULL).returncode:
+    words = list(map(str, command))
+    # It holds the lock of `_to_make`, too: who is killed leaves no installer beside the next one.
+    if subprocess.run(words, stdin=subprocess.DEVNULL, close_fds=False).returncode:
         raise KatayoriError(
             f"{what} failed (the lines above say why); is a package registry reachable?"
         )
@@ -123,6 +126,7 @@ def _to_make(stamp: Path, want: str, about: str) -> Iterator[bool]:
     """
     stamp.parent.mkdir(parents=True, exist_ok=True)
     with stamp.with_suffix(".busy").open("w") as busy:
+        os.set_inheritable(busy.fileno(), True)
         fcntl.flock(busy, fcntl.LOCK_EX)
         is_old = not stamp.exists() or stamp.read_text() != want
         if is_old:
@@ -142,24 +146,41 @@ def setup_site() -> None:
             _install(venv, lock)
 
 
-def apart(name: str) -> Path:
+def apart(name: str, remedy: str, pins: Path | None = None) -> Path:
     """The programs of an environment of its own in the cache, made from its lock on first use.
 
     Another lock has another folder. KatayoriError where the registry cannot be reached.
 
     Args:
-        name: `export` or `harness`.
+        name: what it is for: `export`, `harness` or `vllm`. remedy: how to do without it. pins:
+            exact versions without hashes, in place of the lock; pip installs them, which knows
+            where on this machine it finds packages.
     """
-    lock = lock_file(name)
-    folder = paths.cache_dir() / "environments" / f"{name}-{paths.sha256(lock)[:12]}"
-    about = f"making the environment of make {name} (once; about a minute, on first use) ..."
-    what = f"making the environment of make {name} (ARGS=--unchecked does without it)"
+    source = pins or lock_file(name)
+    folder = paths.cache_dir() / "environments" / f"{name}-{paths.sha256(source)[:12]}"
+    env = folder / "env"
+    about = f"making the environment of {name} (once, on first use; a minute or more) ..."
+    what = f"making the environment of {name} ({remedy})"
     with _to_make(folder / "ready", "", about) as is_old:
         if is_old:
-            shutil.rmtree(folder / "env", ignore_errors=True)
-            _make_venv(folder / "env", what)
-            _install(folder / "env", lock, what)
-    return folder / "env" / "bin"
+            shutil.rmtree(env, ignore_errors=True)
+            _make_venv(env, what)
+        if is_old and pins:
+            pip = [*find_pip(), "--python", str(env / "bin" / "python")]
+            _run(*pip, "install", "-q", "--no-deps", "-r", pins, what=what)
+        elif is_old:
+            _install(env, source, what)
+    return env / "bin"
+
+
+def find_pip() -> list[str]:
+    """A pip to call; environments made by uv have none of their own."""
+    base = Path(sys.base_prefix) / "bin" / "python3"
+    for argv in ([sys.executable, "-m", "pip"], [str(base), "-m", "pip"], ["pip3"], ["uvx", "pip"]):
+        with suppress(OSError):
+            if subprocess.run([*argv, "--version"], capture_output=True).returncode == 0:
+                return argv
+    raise KatayoriError("pip is needed; install pip or uv")
 
 
 def lock() -> None:

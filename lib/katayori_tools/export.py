@@ -278,7 +278,7 @@ def _write_study_set(folder: Path, paper_id: str, with_text: bool) -> None:
 
 def _checked(folder: Path) -> list[str]:
     """Writes and checks what needs the environment of exports; what is wrong."""
-    python = str(environment.apart("export") / "python")
+    python = str(environment.apart("export", "ARGS=--unchecked does without it") / "python")
     schema = paths.registry("every_eval_ever/eval.schema.json")
     command = [python, "-I", export_worker.__file__, *map(str, (folder, schema)), __version__]
     # Nothing of this process's environment is needed, and no network.

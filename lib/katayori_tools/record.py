@@ -25,11 +25,10 @@ from katayori.prompting import prompts, recordings
 from katayori.prompting.models import Endpoint, Model, get_model
 from katayori.prompting.requests import Request, Response, seed_rule_of
 from katayori.prompting.store import store_path
-from katayori_tools import asking, paper_files
+from katayori_tools import asking, paper_files, vllm_env
 from katayori_tools.answer_store import Store, replace_file
 from katayori_tools.choices import Papers, Positive
 from katayori_tools.collect import Summary, collect_sync, progress_line, terminable
-from katayori_tools.engines import vllm_env
 from katayori_tools.likelihood import check_can_score, to_response
 from katayori_tools.notebooks import names
 from katayori_tools.servers import served
@@ -343,7 +342,7 @@ def score_all(
     KatayoriError, before anything is asked, where the endpoint cannot score continuations or a
     request asks for words, and where the worker ends.
     """
-    from katayori_tools.engines import scorer
+    from katayori_tools import engines
 
     check_can_score(requests, model, endpoint)
     if words := next((request for request in requests if not request.likelihood), None):
@@ -354,7 +353,7 @@ def score_all(
     if not pending:
         return summary
     started = time.monotonic()
-    with terminable(), scorer.start(model.id) as score:
+    with terminable(), engines.scorer(model.id) as score:
         for start in range(0, len(pending), BATCH):
             batch = pending[start : start + BATCH]
             began = time.monotonic()
@@ -401,14 +400,14 @@ def _export(
 
 def _settings(work: Work, request: Request, concurrency: int | None) -> dict[str, Any]:
     """What the manifest says of how a shard was recorded."""
-    from katayori_tools.engines import scorer, server
+    from katayori_tools import engines
 
     if work.kind == "likelihood":
-        return {"engine": scorer.SETTINGS, "request": {"kind": "likelihood"}}
+        return {"engine": engines.SCORER, "request": {"kind": "likelihood"}}
     body = {name: value for name, value in request.body.items() if name != "messages"}
     if seed_rule_of(request):
         body["seed"] = "per item and repetition"
-    engine = server.ENGINES[request.endpoint]["settings"]
+    engine = engines.ENGINES[request.endpoint]["settings"]
     if concurrency:
         engine = engine | {"concurrency": concurrency}
     return {"engine": engine, "request": body}

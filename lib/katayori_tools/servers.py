@@ -114,9 +114,9 @@ def served(
         return nullcontext("")
     if base_url or endpoint.kind != "local":
         return nullcontext(endpoint.address(base_url))
-    from katayori_tools.engines import server
+    from katayori_tools import engines
 
-    return server.serve(model.id, endpoint.name)
+    return engines.serve(model.id, endpoint.name)
 
 
 def say_elsewhere(paper: str, name: str, model: Model, endpoint: Endpoint) -> None:

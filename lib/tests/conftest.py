@@ -135,7 +135,7 @@ def harnesses():
     from katayori_tools import environment
 
     try:
-        return environment.apart("harness")
+        return environment.apart("harness", "the tests of harnesses need it")
     except KatayoriError as error:
         (pytest.fail if os.environ.get("KATAYORI_CI") else pytest.skip)(str(error))
 

@@ -7,8 +7,8 @@ from typing import Annotated, Any, Literal
 from pydantic import Discriminator, Field, Tag
 
 from katayori.data.schema import Count, Schema, Text
-from katayori_tools.engines.weights import Sha256
 from katayori_tools.paper_files import Number, Where
+from katayori_tools.weights import Sha256
 
 Pair = Annotated[list[Text], Field(min_length=2, max_length=2)]
 

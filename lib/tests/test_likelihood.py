@@ -20,10 +20,9 @@ from katayori.prompting import prompts
 from katayori.prompting.models import get_model
 from katayori.prompting.prompts import Prompt
 from katayori.prompting.requests import Response, build
-from katayori_tools import likelihood
+from katayori_tools import engines, likelihood, scorer_worker
 from katayori_tools.answer_store import Store
 from katayori_tools.collect import collect_sync
-from katayori_tools.engines import scorer, scorer_worker
 from katayori_tools.record import score_all
 
 PROMPT = Prompt(
@@ -250,7 +249,7 @@ def worker(tmp_path, monkeypatch):
     def use(code=WORKER, *, dies_after=99, wrong=False):
         start = f"LOG, DIES_AFTER, WRONG = {str(log)!r}, {dies_after}, {wrong}\n"
         argv = [sys.executable, "-u", "-c", start + code]
-        monkeypatch.setattr(scorer, "command", lambda model: (argv, dict(os.environ)))
+        monkeypatch.setattr(engines, "scorer_command", lambda model: (argv, dict(os.environ)))
 
     use()
     use.asked = lambda: list(map(int, log.read_text().split())) if log.exists() else []
@@ -298,8 +297,8 @@ def test_wrong_numbers_are_asked_again(store, worker):
     ("code", "says"),
     [
         ("raise SystemExit('no torch here')", "ended; its last lines: no torch here"),
-        ("print('Loading weights')", "wrote no JSON: 'Loading weights"),
-        ("print('{}')", "did not start as expected"),
+        ("print('Loading weights')", "wrote no ready: 'Loading weights"),
+        ("print('{}')", "wrote no ready: '{}"),
         ("print('{\"ready\": true}'); input(); print('{\"scores\": []}')", "other requests than"),
     ],
 )
@@ -330,7 +329,7 @@ def some_requests(n=20):
     for number in range(n):
         prompt = system + rng.integers(0, 3, rng.integers(1, 7)).tolist()
         texts = [rng.integers(0, 3, rng.integers(1, 5)).tolist() for _ in range(3)]
-        asked.append(scorer_worker.Asked(number, prompt, texts))
+        asked.append((number, prompt, texts))
     return asked
 
 
@@ -339,9 +338,9 @@ def test_every_token_is_predicted_from_what_precedes_it(budget):
     """As by a plain loop over requests, continuations and positions."""
     asked = some_requests()
     wanted = [
-        (one.number, number, one.prompt + text[:at], token)
-        for one in asked
-        for number, text in enumerate(one.continuations)
+        (request, number, prompt + text[:at], token)
+        for request, prompt, texts in asked
+        for number, text in enumerate(texts)
         for at, token in enumerate(text)
     ]
     found = [
@@ -365,7 +364,7 @@ def test_a_place_sees_what_it_follows_and_nothing_else():
 def test_what_is_shared_is_computed_once():
     prompt = list(range(200))
     pair = [[1, 2, 3], [1, 2, 4]]
-    asked = [scorer_worker.Asked(n, prompt, pair) for n in range(2)]
+    asked = [(n, prompt, pair) for n in range(2)]
     [tree] = scorer_worker.trees(asked, 1024)
     assert len(tree.tokens) == 202  # of a continuation the last token predicts nothing
     separate = list(scorer_worker.trees(some_requests(), 1))
@@ -376,8 +375,8 @@ def test_sums_of_a_tree():
     asked = some_requests()
     [tree] = scorer_worker.trees(asked, 10_000)
     found = scorer_worker.sums(tree, [-1.5] * len(tree.targets))
-    for one in asked:
-        assert found[one.number] == [[-1.5 * len(t), len(t)] for t in one.continuations]
+    for request, _, texts in asked:
+        assert found[request] == [[-1.5 * len(text), len(text)] for text in texts]
 
 
 # -- a vLLM server

@@ -169,15 +169,15 @@ def test_the_third_edition_is_named_in_the_manifest(engines, house):
 
 def test_an_engine_leaves_sigterm_to_who_has_taken_it(house, monkeypatch):
     """So a recorder that is told to end waits for the answers under way before its engine ends."""
+    from katayori_tools import engines
     from katayori_tools.collect import Terminated, terminable
-    from katayori_tools.engines import server
 
     command = [sys.executable, "-c", "import time; time.sleep(600)"]
     made = {"command": lambda *_: (command, dict(os.environ))}
-    monkeypatch.setitem(server.ENGINES, "local-dummy", made)
-    monkeypatch.setattr(server, "fetch", str)
-    monkeypatch.setattr(server, "_wait", lambda *_: None)
-    with pytest.raises(Terminated), terminable(), server.serve("m", "local-dummy"):
+    monkeypatch.setitem(engines.ENGINES, "local-dummy", made)
+    monkeypatch.setattr(engines, "fetch", str)
+    monkeypatch.setattr(engines, "_wait", lambda *_: None)
+    with pytest.raises(Terminated), terminable(), engines.serve("m", "local-dummy"):
         os.kill(os.getpid(), signal.SIGTERM)
         time.sleep(1)
 
@@ -187,8 +187,6 @@ def test_an_engine_leaves_sigterm_to_who_has_taken_it(house, monkeypatch):
 
 def test_recording_continues_exports_and_asks_nothing_twice(house, monkeypatch, capsys):
     """Each entry of the plan becomes a shard as it completes; a second start asks nothing."""
-    server = pytest.importorskip("katayori_tools.engines.server")
-    assert set(server.ENGINES) >= {"local-vllm", "local-xllamacpp"}
     with Double() as double:
         whole = {"models": "qwen2.5-coder-0.5b", "base_url": double.url, "concurrency": 8}
         _record(models="qwen2.5-coder-0.5b", base_url=double.url, limit=5)
@@ -213,7 +211,6 @@ def test_recording_continues_exports_and_asks_nothing_twice(house, monkeypatch, 
 
 
 def test_an_incomplete_shard_is_not_exported(house, monkeypatch, capsys):
-    pytest.importorskip("katayori_tools.engines.server")
 
     def script(body, before):
         return "bad_request" if "80-year-old" in body["messages"][0]["content"] else None
@@ -228,7 +225,6 @@ def test_an_incomplete_shard_is_not_exported(house, monkeypatch, capsys):
 
 def test_an_unfinished_recording_keeps_whole_questions_and_goes_on_elsewhere(house, monkeypatch):
     """Committed shards are put back into an empty store: another machine asks what is missing."""
-    pytest.importorskip("katayori_tools.engines.server")
     entry = {
         "dataset": "study",
         "models": ["qwen2.5-coder-0.5b"],

@@ -30,8 +30,7 @@ from katayori.errors import KatayoriError
 from katayori.profiles import Profile
 from katayori.prompting.models import Endpoint, Model
 from katayori.prompting.prompts import Prompt
-from katayori_tools import construct, paper_files
-from katayori_tools.engines import weights
+from katayori_tools import construct, paper_files, weights
 
 
 class Checklist(Schema):

@@ -2,10 +2,8 @@
 
 Runs in the recording environment (torch, transformers), so it imports nothing of katayori. It says
 `{"ready": true}`, then for every line it reads, `{"requests": [{"messages", "continuations"},
-...]}`,
-it writes one, `{"scores": [...]}`, in the same order: of each request `[[sum_logp, n_tokens],
-...]`,
-one pair a continuation, or `{"error": cause}`.
+...]}`, it writes one, `{"scores": [...]}`, in the same order: of each request
+`[[sum_logp, n_tokens], ...]`, one pair a continuation, or `{"error": cause}`.
 
 The tokens of many requests are laid out as one tree: a token that follows the same tokens in two
 requests stands there once, and sees only those it follows. So a system text, a passage or a whole
@@ -17,71 +15,57 @@ bfloat16 units (AVX2) that is five times faster than bfloat16, and rounding adds
 import json
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 BUDGET = 1024  # tokens of a pass: enough for full matrices, few enough to see each other cheaply
 PLACES = 256  # predictions of one matrix product of the head
+#: A request as tokens: its number in the line it came in, the prompt, the continuations.
+Asked = tuple[int, list[int], list[list[int]]]
 
 
-@dataclass
 class Tree:
     """Tokens by the tokens they follow. `parents[i]` is the place before place i; -1 at the start.
 
     `targets` are the predictions wanted: (request, continuation, place that predicts, token).
     """
 
-    tokens: list[int] = field(default_factory=list)
-    parents: list[int] = field(default_factory=list)
-    depths: list[int] = field(default_factory=list)
-    targets: list[tuple[int, int, int, int]] = field(default_factory=list)
-    children: dict[tuple[int, int], int] = field(default_factory=dict)
+    def __init__(self) -> None:
+        self.tokens: list[int] = []
+        self.parents: list[int] = []
+        self.depths: list[int] = []
+        self.targets: list[tuple[int, int, int, int]] = []
+        self._children: dict[tuple[int, int], int] = {}
 
-    def place(self, parent: int, token: int) -> int:
+    def _place(self, parent: int, token: int) -> int:
         """The place of a token after another; a new one where it is not there yet."""
-        known = self.children.get((parent, token))
-        if known is not None:
-            return known
-        number = len(self.tokens)
-        self.children[parent, token] = number
-        self.tokens.append(token)
-        self.parents.append(parent)
-        self.depths.append(self.depths[parent] + 1 if parent >= 0 else 0)
+        number = self._children.setdefault((parent, token), len(self.tokens))
+        if number == len(self.tokens):
+            self.tokens.append(token)
+            self.parents.append(parent)
+            self.depths.append(self.depths[parent] + 1 if parent >= 0 else 0)
         return number
 
-    def add(
-        self, request: int, prompt: Sequence[int], continuations: Iterable[Sequence[int]]
-    ) -> None:
+    def add(self, request: int, prompt: list[int], continuations: list[list[int]]) -> None:
         """Lays out one request and notes what is to be predicted."""
         last = -1
         for token in prompt:
-            last = self.place(last, token)
+            last = self._place(last, token)
         for number, tokens in enumerate(continuations):
             at = last
-            for position, token in enumerate(tokens):
+            for token in tokens[:-1]:
                 self.targets.append((request, number, at, token))
-                if position + 1 < len(tokens):  # the last token predicts nothing that is wanted
-                    at = self.place(at, token)
+                at = self._place(at, token)
+            self.targets.append((request, number, at, tokens[-1]))  # which predicts nothing wanted
 
     def sees(self) -> np.ndarray:
         """Which place sees which, (places, places) of bool: itself and all that it follows."""
-        seen = np.zeros((len(self.tokens), len(self.tokens)), dtype=bool)
+        seen = np.eye(len(self.tokens), dtype=bool)
         for place, parent in enumerate(self.parents):
             if parent >= 0:
-                seen[place] = seen[parent]
-            seen[place, place] = True
+                seen[place] |= seen[parent]
         return seen
-
-
-@dataclass
-class Asked:
-    """A request as tokens, with its number in the line it came in."""
-
-    number: int
-    prompt: list[int]
-    continuations: list[list[int]]
 
 
 def trees(asked: Iterable[Asked], budget: int = BUDGET) -> Iterator[Tree]:
@@ -91,25 +75,13 @@ def trees(asked: Iterable[Asked], budget: int = BUDGET) -> Iterator[Tree]:
     make one tree of 200 + 4 * 2 places.
     """
     tree = Tree()
-    for one in sorted(asked, key=lambda each: each.prompt):
-        new = _new_places(tree, one)
-        if tree.tokens and len(tree.tokens) + new > budget:
+    for one in sorted(asked, key=lambda each: each[1]):
+        tree.add(*one)
+        if len(tree.tokens) >= budget:
             yield tree
             tree = Tree()
-        tree.add(one.number, one.prompt, one.continuations)
     if tree.tokens:
         yield tree
-
-
-def _new_places(tree: Tree, one: Asked) -> int:
-    """About how many places a request would add to a tree."""
-    at, shared = -1, 0
-    for token in one.prompt:
-        at = tree.children.get((at, token), -2)
-        if at == -2:
-            break
-        shared += 1
-    return len(one.prompt) - shared + sum(map(len, one.continuations))
 
 
 def sums(tree: Tree, logps: Sequence[float]) -> dict[int, list[list[float]]]:
@@ -117,7 +89,7 @@ def sums(tree: Tree, logps: Sequence[float]) -> dict[int, list[list[float]]]:
     found: dict[int, list[list[float]]] = {}
     for (request, continuation, _, _), logp in zip(tree.targets, logps, strict=True):
         scores = found.setdefault(request, [])
-        while len(scores) <= continuation:
+        if len(scores) == continuation:  # targets come in the order of the continuations
             scores.append([0.0, 0])
         scores[continuation][0] += float(logp)
         scores[continuation][1] += 1
@@ -141,24 +113,21 @@ class Scorer:
         self.longest = model.config.max_position_embeddings
         self.head = model.lm_head.weight.detach()
 
-    def tokens_of(self, number: int, request: dict[str, Any]) -> Asked:
+    def _tokens_of(self, number: int, request: dict[str, Any]) -> Asked:
         """A request as tokens. Raises ValueError where it cannot be scored."""
         text = self.tokenizer.apply_chat_template(
             request["messages"], tokenize=False, add_generation_prompt=True
         )
-        prompt = self._encode(text)
-        continuations = [self._encode(each) for each in request["continuations"]]
-        if not (prompt and continuations and all(continuations)):
+        texts = [text, *request["continuations"]]
+        prompt, *tokens = self.tokenizer(texts, add_special_tokens=False)["input_ids"]
+        if not (prompt and tokens and all(tokens)):
             raise ValueError("the prompt or a continuation has no token")
-        if len(prompt) + max(map(len, continuations)) > self.longest:
+        if len(prompt) + max(map(len, tokens)) > self.longest:
             raise ValueError(f"longer than the {self.longest} tokens that the model can read")
-        return Asked(number, prompt, continuations)
+        return number, prompt, tokens
 
-    def _encode(self, text: str) -> list[int]:
-        return self.tokenizer(text, add_special_tokens=False)["input_ids"]
-
-    def logps(self, tree: Tree) -> list[float]:
-        """Log p of each target of a tree, in their order."""
+    def _logps(self, tree: Tree) -> list[float]:
+        """Log p of each target of a tree, in their order, some places at a time."""
         torch = self.torch
         with torch.inference_mode():
             hidden = self.body(
@@ -167,36 +136,28 @@ class Scorer:
                 attention_mask=torch.from_numpy(tree.sees())[None, None],
                 use_cache=False,
             ).last_hidden_state[0]
-            wanted = sorted({place for _, _, place, _ in tree.targets})
-            row_of = {place: row for row, place in enumerate(wanted)}
-            rows = torch.tensor([row_of[place] for _, _, place, _ in tree.targets])
-            tokens = torch.tensor([token for *_, token in tree.targets])
-            return self._read(hidden[wanted], rows, tokens)
-
-    def _read(self, hidden: Any, rows: Any, tokens: Any) -> list[float]:
-        """Log p of `tokens` by the states in `rows`, some rows of the head at a time."""
-        torch = self.torch
-        logps = torch.empty(len(tokens))
-        for start in range(0, len(hidden), PLACES):
-            logits = hidden[start : start + PLACES] @ self.head.T
-            mine = ((rows >= start) & (rows < start + PLACES)).nonzero()[:, 0]
-            local = rows[mine] - start
-            logps[mine] = logits[local, tokens[mine]] - logits.logsumexp(-1)[local]
-        return logps.tolist()
+            _, _, places, tokens = torch.tensor(tree.targets).T
+            wanted, rows = places.unique(return_inverse=True)
+            logps = torch.empty(len(tokens))
+            for start in range(0, len(wanted), PLACES):
+                logits = hidden[wanted[start : start + PLACES]] @ self.head.T
+                mine = ((rows >= start) & (rows < start + PLACES)).nonzero()[:, 0]
+                local = rows[mine] - start
+                logps[mine] = logits[local, tokens[mine]] - logits.logsumexp(-1)[local]
+            return logps.tolist()
 
     def score(self, requests: list[dict[str, Any]]) -> list[Any]:
         """What is written for a line."""
-        scores: list[Any] = [None] * len(requests)
+        scores: dict[int, Any] = {}
         asked = []
         for number, request in enumerate(requests):
             try:
-                asked.append(self.tokens_of(number, request))
+                asked.append(self._tokens_of(number, request))
             except Exception as error:  # a template may raise anything
                 scores[number] = {"error": f"{type(error).__name__}: {error}"[:300]}
         for tree in trees(asked):
-            for number, pairs in sums(tree, self.logps(tree)).items():
-                scores[number] = pairs
-        return scores
+            scores |= sums(tree, self._logps(tree))
+        return [scores[number] for number in range(len(requests))]
 
 
 def main(folder: str) -> None:
