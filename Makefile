@@ -45,8 +45,8 @@ WORKERS = $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 PYTEST = @OMP_NUM_THREADS=1 PYTHONHASHSEED=0 $(BIN)/python -m pytest -c lib/pyproject.toml --rootdir .
 PARALLEL = -n $(WORKERS) --maxprocesses 8 --dist loadfile --no-loadscope-reorder
 # Rules and their exceptions stand in lib/pyproject.toml.
-LINTED = --config lib/pyproject.toml lib notebooks
-TYPES = $(BIN)/python -m mypy --config-file lib/pyproject.toml --no-error-summary lib/katayori lib/katayori_tools
+LINTED = --config lib/pyproject.toml lib notebooks data/simulated
+TYPES = $(BIN)/python -m mypy --config-file lib/pyproject.toml --no-error-summary lib/katayori lib/katayori_tools data/simulated
 NBVAL = --nbval --nbval-current-env --nbval-cell-timeout 1200 \
   --nbval-sanitize-with lib/tests/nbval_sanitize.cfg lib/tests $(NOTEBOOKS)
 
@@ -141,7 +141,7 @@ students: setup  ## copies of the notebooks to hand out, without solutions, in o
 slides: setup  ## a talk of each notebook in outputs/slides, one HTML file each (PAPERS= PROFILE= MODELS= ARGS="--lecturer NAME --date DAY")
 	$(KATAYORI) slides $(call option,PAPERS,papers) $(call option,PROFILE,profile) $(call option,MODELS,models) $(WORDS)
 
-simulate: setup  ## draw the long simulations anew into data/simulated
+simulate: setup  ## run the scripts of data/simulated, which takes hours (ARGS="power verdicts": some)
 	$(KATAYORI) simulate $(WORDS)
 
 lock: setup  ## resolve the dependencies anew into lib/requirements.lock and environment.yml

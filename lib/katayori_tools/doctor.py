@@ -1,4 +1,5 @@
-"""`make doctor`: one line a thing that may be missing, with the remedy; `make bench`.
+"""`make doctor`: one line a thing that may be missing, with the remedy; `make bench` and
+`make simulate` run the scripts of a folder.
 
 Keys are never printed, only whether they are set.
 """
@@ -9,6 +10,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -153,10 +155,23 @@ def bench(names: Sequence[str] = ()) -> int:
     Args:
         names: scripts of lib/benchmarks (all).
     """
-    folder = paths.root() / "lib" / "benchmarks"
+    return _scripts(paths.root() / "lib" / "benchmarks", names, "benchmark")
+
+
+def simulate(names: Sequence[str] = ()) -> int:
+    """Runs the simulations one after another, each writes its tables beside it; 1 where one failed.
+
+    Args:
+        names: scripts of data/simulated (all, which takes hours).
+    """
+    return _scripts(paths.root() / "data" / "simulated", names, "simulation")
+
+
+def _scripts(folder: Path, names: Sequence[str], what: str) -> int:
+    """Runs the scripts of a folder, each in a process of its own; 1 where one failed."""
     scripts = {path.stem: path for path in sorted(folder.glob("[!_]*.py"))}
     for name in names:
-        expect(name, scripts, "benchmark")
+        expect(name, scripts, what)
     failed = False
     for name in names or scripts:
         print(f"== {name}", flush=True)

@@ -17,6 +17,7 @@ ANYWHERE = (
     "lib/katayori_tools/new.py",
     "lib/tests/test_new.py",
     "lib/benchmarks/new.py",
+    "data/simulated/new.py",
     "notebooks/09_new.ipynb",
     "notebooks/solutions/09_new.py",
 )

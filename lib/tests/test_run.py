@@ -555,15 +555,19 @@ def test_doctor_names_remedies_and_no_key(capsys, monkeypatch):
     assert "key set" in out
 
 
-def test_bench_runs_one_after_another_and_names_valid(house, capfd):
-    scripts = house / "lib" / "benchmarks"
-    scripts.mkdir()
+@pytest.mark.parametrize(
+    ("command", "folder"), [("bench", "lib/benchmarks"), ("simulate", "data/simulated")]
+)
+def test_scripts_run_one_after_another_and_are_checked_first(house, capfd, command, folder):
+    scripts = house / folder
+    scripts.mkdir(parents=True)
     (scripts / "one.py").write_text("print('one ran')")
     (scripts / "two.py").write_text("raise SystemExit(3)")
-    assert cli.main(["bench"]) == 1
+    assert cli.main([command]) == 1
     assert "one ran" in capfd.readouterr().out
-    assert cli.main(["bench", "three"]) == 2
-    assert "one, two" in capfd.readouterr().err
+    assert cli.main([command, "one", "three"]) == 2
+    said = capfd.readouterr()
+    assert "one, two" in said.err and "one ran" not in said.out
 
 
 def test_unknown_command_is_one_line(capsys):

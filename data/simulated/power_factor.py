@@ -1,14 +1,13 @@
 """Power and false positives of the tests of one factor, beside a second attribute that matters.
 
 A study asks questions about people of several ages, three genders and five races, one sampled
-answer (0 or 1) a cell. An effect of gender is planted, with an effect of age beside it, for
-respondents that hesitate, that are decided, and that nearly always say the same. Every study is
-tested by
+answer (0 or 1) a cell. An effect of gender is planted, with an effect of age beside it. Without an
+effect of gender, respondents hesitate, are decided, or nearly always say the same; with one they
+hesitate, and age has an effect of .3. Every study is tested by
 
 - the exchange tests of `katayori.metrics.exchange`: any effect, and a common direction;
 - the older test that deals all answers of a question over all of its cells. Its null hypothesis is
-  that no attribute matters at all, so it is blind to gender as soon as age matters;
-- the paper's reading "alpha at or below 2/3: no agreement", which is no test.
+  that no attribute matters at all, so it is blind to gender as soon as age matters.
 
 All cells are answered and answers are 0 or 1, so the exchange inside rows has a short way: of a
 row with one yes of three, the yes falls on each level with chance 1/3. The number of yes by level
@@ -17,7 +16,8 @@ and `exchange_test` together.
 """
 
 import itertools
-from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -25,7 +25,6 @@ from scipy.special import expit, logit
 
 from katayori.metrics.exchange import FEW_QUESTIONS, TIE, _hotelling
 
-FILE = "simulated/power_factor.csv"
 LEVEL = 0.05
 DRAWS = 199
 #: Dealing whole questions is slow; 39 draws attain the level exactly too.
@@ -34,44 +33,12 @@ GENDERS = 3
 RACES = 5
 #: Which level of gender goes where, in every order.
 ORDERS = np.array(list(itertools.permutations(range(GENDERS))))
-
+REPETITIONS = 50
+SHAPES = ("hesitant", "decided", "near constant")
 ANY = "any effect: exchanged inside rows"
 DIRECTION = "common direction: labels exchanged by question"
 GLOBAL = "no attribute matters: answers dealt over a question"
-BAND = "band: alpha <= 2/3"
-PROMISES = {
-    ANY: "level",
-    DIRECTION: "level",
-    GLOBAL: "level where no attribute matters",
-    BAND: "nothing",
-}
-
-SHAPES = ("hesitant", "decided", "near constant")
-OTHER_EFFECTS = (0.0, 0.3, 0.5)
-EFFECTS = (0.05, 0.1, 0.2)
-#: The same in every question, or in each question between other genders and in another direction.
-PLANTED = ("common", "by question")
-CLUSTERS = (70, 35, 14)
-PER_CLUSTER = (135, 45)
-#: More studies where there is nothing to find: a rate near the level needs a small error.
-BATCHES = {"none": range(10), "common": range(2), "by question": range(2)}
-REPETITIONS = 50
-COLUMNS = [
-    "measure",
-    "test",
-    "promises",
-    "shape",
-    "other_effect",
-    "planted",
-    "effect",
-    "clusters",
-    "per_cluster",
-    "n",
-    "seed",
-    "repetitions",
-    "positives",
-    "undefined",
-]
+PROMISES = {ANY: "level", DIRECTION: "level", GLOBAL: "level where no attribute matters"}
 
 
 def base_chances(rng: np.random.Generator, shape: str, studies: int, questions: int) -> np.ndarray:
@@ -92,7 +59,6 @@ def answers(
     rng: np.random.Generator,
     shape: str,
     effects: tuple[float, float],
-    planted: str,
     size: tuple[int, int, int],
 ) -> np.ndarray:
     """Sampled answers of all cells: studies x questions x ages x races x genders, True = yes.
@@ -101,23 +67,17 @@ def answers(
         rng: the generator.
         shape: of P(yes), see `base_chances`.
         effects: of gender and of age: log odds move by 4 x effect between the outer levels, which
-            is a difference of about `effect` in P(yes) where P(yes) is near one half.
-        planted: `none`, `common` (gender works alike in all questions), `by question` (which
-            genders differ, and which way, is drawn for each question).
+            is a difference of about `effect` in P(yes) where P(yes) is near one half. Gender works
+            alike in all questions, age one way or the other.
         size: studies, questions, ages.
     """
     studies, questions, ages = size
-    effect, other_effect = effects
     odds = logit(base_chances(rng, shape, studies, questions))[:, :, None, None, None]
     which_way = rng.choice([-1.0, 1.0], (studies, questions, 1, 1, 1))
     by_age = np.linspace(-0.5, 0.5, ages)[:, None, None]
     by_gender = np.array([-0.5, 0.0, 0.5])
-    if planted == "by question":
-        order = ORDERS[rng.integers(len(ORDERS), size=(studies, questions))]
-        by_gender = by_gender[order][:, :, None, None, :]
-    odds = odds + 4 * other_effect * which_way * by_age + 4 * effect * by_gender
-    shape_of_all = (studies, questions, ages, RACES, GENDERS)
-    return rng.random(shape_of_all) < expit(odds)
+    odds = odds + 4 * effects[1] * which_way * by_age + 4 * effects[0] * by_gender
+    return rng.random((studies, questions, ages, RACES, GENDERS)) < expit(odds)
 
 
 def any_effect_p(yes: np.ndarray, rng: np.random.Generator, draws: int = DRAWS) -> float:
@@ -177,63 +137,46 @@ def disagreement(yes: np.ndarray) -> int:
     return int((of_row * (GENDERS - of_row)).sum())
 
 
-def alpha(yes: np.ndarray) -> float:
-    """Krippendorff's alpha of complete 0/1 answers, closed form; NaN where all are alike."""
-    n, total = yes.size, yes.sum()
-    spread = total * (n - total) / n
-    # Within a row SS = yes x no / 3, times m / (m - 1) = 3 / 2.
-    return 1 - (n - 1) / n * disagreement(yes) / 2 / spread if spread else np.nan
-
-
-def rejections(yes: np.ndarray, rng: np.random.Generator) -> dict[str, np.ndarray]:
-    """1, 0 or NaN (undefined) for every study (first axis) and test, at `LEVEL`."""
-    studies = yes.reshape(*yes.shape[:2], -1, GENDERS)
-    tests = {ANY: any_effect_p, DIRECTION: direction_p, GLOBAL: global_p}
-    found = {}
-    for name, test in tests.items():
-        p = np.array([test(study, rng) for study in studies])
-        found[name] = np.where(np.isnan(p), np.nan, p <= LEVEL + 1e-12)
-    alphas = np.array([alpha(study) for study in studies])
-    found[BAND] = np.where(np.isnan(alphas), np.nan, alphas <= 2 / 3)
-    return found
-
-
-def factor_draws(
-    shape: str,
-    effects: tuple[float, float],
-    planted: str,
-    size: tuple[int, int],
-    seeds: Sequence[int],
-) -> pd.DataFrame:
-    """One row a seed and test of one cell: positives among the repetitions, columns `COLUMNS`.
+def draws(
+    shape: str, effects: tuple[float, float], size: tuple[int, int], seed: int
+) -> list[dict[str, Any]]:
+    """A row a test of one batch: positives among the repetitions.
 
     `effects` are those of gender and of age, `size` questions and cells a question.
     """
-    questions, per = size
     effect, other_effect = effects
+    questions, per = size
+    about = [round(1000 * effect), round(1000 * other_effect), SHAPES.index(shape)]
+    rng = np.random.default_rng([seed, *about, int(effect > 0), questions, per])
+    yes = answers(rng, shape, effects, (REPETITIONS, questions, per // (GENDERS * RACES)))
+    studies = yes.reshape(REPETITIONS, questions, -1, GENDERS)
     rows = []
-    for seed in seeds:
-        about = [round(1000 * effect), round(1000 * other_effect), SHAPES.index(shape)]
-        kind = ["none", *PLANTED].index(planted)
-        rng = np.random.default_rng([seed, *about, kind, questions, per])
-        ages = per // (GENDERS * RACES)
-        yes = answers(rng, shape, effects, planted, (REPETITIONS, questions, ages))
-        for test, hits in rejections(yes, rng).items():
-            cell = ("factor", test, PROMISES[test], shape, other_effect, planted, effect)
-            counts = (len(hits), int(np.nansum(hits)), int(np.isnan(hits).sum()))
-            row = (*cell, questions, per, questions * per, seed, *counts)
-            rows.append(row)
-    return pd.DataFrame(rows, columns=COLUMNS)
+    for test, p_of in {ANY: any_effect_p, DIRECTION: direction_p, GLOBAL: global_p}.items():
+        p = np.array([p_of(study, rng) for study in studies])
+        row: dict[str, Any] = {"measure": "factor", "test": test, "promises": PROMISES[test]}
+        row |= {"shape": shape, "other_effect": other_effect}
+        row["planted"] = "common" if effect else "none"
+        row |= {"effect": effect, "clusters": questions, "per_cluster": per}
+        row |= {"n": questions * per, "seed": seed, "repetitions": REPETITIONS}
+        row |= {"positives": int((p <= LEVEL + 1e-12).sum()), "undefined": int(np.isnan(p).sum())}
+        rows.append(row)
+    return rows
 
 
-def cells() -> list[tuple[str, tuple[float, float], str, tuple[int, int]]]:
-    """Every cell of the table: shape, effects of gender and age, what is planted, size."""
-    planted = [("none", 0.0), *itertools.product(PLANTED, EFFECTS)]
-    sizes = itertools.product(CLUSTERS, PER_CLUSTER)
-    crossed = itertools.product(SHAPES, OTHER_EFFECTS, planted, sizes)
-    return [(shape, (effect, other), kind, size) for shape, other, (kind, effect), size in crossed]
+def cells() -> list[tuple[str, tuple[float, float], tuple[int, int]]]:
+    """Every cell of the table: shape, effects of gender and age, size."""
+    planted = [(shape, (0.0, other)) for shape in SHAPES for other in (0.0, 0.3, 0.5)]
+    planted += [("hesitant", (effect, 0.3)) for effect in (0.05, 0.1, 0.2)]
+    sizes = itertools.product((70, 35, 14), (135, 45))
+    return [(*one, size) for one, size in itertools.product(planted, sizes)]
 
 
-def factor_table() -> pd.DataFrame:
-    """All cells and seeds."""
-    return pd.concat([factor_draws(*cell, BATCHES[cell[2]]) for cell in cells()])
+def table() -> pd.DataFrame:
+    """All batches; more where there is nothing to find: a rate near the level needs small error."""
+    batches = [(cell, range(2 if cell[1][0] else 10)) for cell in cells()]
+    rows = [draws(*cell, seed) for cell, seeds in batches for seed in seeds]
+    return pd.DataFrame([row for batch in rows for row in batch])
+
+
+if __name__ == "__main__":
+    table().to_csv(Path(__file__).with_suffix(".csv"), index=False, float_format="%.10g")

@@ -1,4 +1,4 @@
-"""How often verdicts are wrong, and how often they find an effect: data/simulated/verdicts.csv.
+"""How often verdicts are wrong, and how often they find an effect.
 
 A row is a cell of 2,000 studies of one headline, a family of its own. `rate` is what its question
 asks for:
@@ -11,23 +11,18 @@ asks for:
 
 import itertools
 from collections.abc import Iterable, Iterator
-from dataclasses import astuple, dataclass, fields, replace
+from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
+from intervals import DRAWS, SD, SEED, SIZES, Drawn, Locked, Study, drawn
 from scipy.stats import t
 
 from katayori.metrics import shares, verdicts
-from katayori_tools.simulate_intervals import SIZES
-from katayori_tools.simulate_studies import SD, Drawn, Locked, Study, drawn
 
-FILE = "simulated/verdicts.csv"
-CELL = ["question", *(field.name for field in fields(Study)), "line"]
 COUNTED = ("present", "absent", "undecided", "position bound")
-COLUMNS = [*CELL, "margin", "seed", "draws", *COUNTED, "rate", "mc_error"]
-STUDIES = 2000
 PILOTS = 300  # studies without an effect, whose median limit of detection is planted
-SEED = 20261126
 MARGIN = 0.05
 #: What a question counts.
 ASKS = {
@@ -38,8 +33,7 @@ ASKS = {
 }
 
 
-@dataclass(frozen=True)
-class Trial:
+class Trial(NamedTuple):
     """A study, the line it is measured against, and what is asked."""
 
     question: str
@@ -59,10 +53,8 @@ def _shares() -> Iterator[Trial]:
     for truth, case, correlation, clusters, per in some:
         yield _by_truth(Study("share", case, truth, correlation, clusters, per), 0.1)
     # One answer excludes a line of 0: only where all are alike may nothing be there.
-    for case, correlation, clusters, per in itertools.product(
-        SIZES, (0.0, 0.9), (59, 100), (4, 12)
-    ):
-        yield _by_truth(Study("share", case, 0.05, correlation, clusters, per), 0.0)
+    for one in itertools.product(SIZES, [0.05], (0.0, 0.9), (59, 100), (4, 12)):
+        yield _by_truth(Study("share", *one), 0.0)
 
 
 def _locked() -> Iterator[Trial]:
@@ -71,11 +63,11 @@ def _locked() -> Iterator[Trial]:
         case = Locked(reading, decided, 0.02).case()
         for clusters, per in itertools.product((20, 36, 50), (8, 24)):
             yield _by_truth(Study("share, locked", case, truth, 0.0, clusters, per), 0.5)
-    for slip, missing, (clusters, per) in itertools.product(
+    for slip, missing, size in itertools.product(
         (0.0, 0.02), (0.0, 0.02, 0.1), ((50, 8), (36, 24))
     ):
         case = Locked(0.0, False, slip, missing).case()
-        yield Trial("locked", Study("share, locked", case, 0.5, 0.0, clusters, per), 0.5)
+        yield Trial("locked", Study("share, locked", case, 0.5, 0.0, *size), 0.5)
 
 
 def _means() -> Iterator[Trial]:
@@ -87,31 +79,24 @@ def _means() -> Iterator[Trial]:
 
 
 def _at_the_limit() -> Iterator[Trial]:
-    for line, correlation, clusters, per in itertools.product(
-        (0.5, 0.1), (0.0, 0.2), (10, 20, 50), (8, 24)
-    ):
+    crossed = itertools.product((0.5, 0.1), (0.0, 0.2), (10, 20, 50), (8, 24))
+    for line, correlation, clusters, per in crossed:
         none = Study("share", SIZES[0], line, correlation, clusters, per)
         for side in ("limit_up", "limit_down"):
             truth = line + _limit(none, side)
             if truth > 0:
-                yield Trial("at the limit", replace(none, truth=truth), line)
+                yield Trial("at the limit", none._replace(truth=truth), line)
     for clusters in (5, 10, 20, 50):
         limit = (t.ppf(0.975, clusters - 1) + t.ppf(0.8, clusters - 1)) * SD / np.sqrt(clusters)
-        study = Study("mean", "normal", float(limit), 0.0, clusters, 8)
-        yield Trial("at the limit", study, 0.0)
+        yield Trial("at the limit", Study("mean", "normal", float(limit), 0.0, clusters, 8), 0.0)
 
 
 def _limit(none: Study, side: str) -> float:
     """The median limit of studies without an effect; below 0 downwards; NaN where it has none."""
-    found = drawn(none, SEED, PILOTS)
+    found = drawn(none, PILOTS)
     pairs = zip(found.total.tolist(), found.n.tolist(), strict=True)
     limits = [shares.share_limits(hits, n, none.truth)[side] for hits, n in pairs]
     return float(np.median(limits)) * (1 if side == "limit_up" else -1)
-
-
-def trials() -> list[Trial]:
-    """All cells of the table."""
-    return [*_shares(), *_locked(), *_means(), *_at_the_limit()]
 
 
 def of_shares(trial: Trial, found: Drawn) -> pd.DataFrame:
@@ -141,36 +126,33 @@ def of_means(trial: Trial, found: Drawn) -> pd.DataFrame:
     return pd.DataFrame(rows).assign(n=found.n.sum(axis=1))
 
 
-def words(trial: Trial, draws: int) -> pd.Series:
+def words(trial: Trial) -> pd.Series:
     """The verdict of each study."""
-    found = drawn(trial.study, SEED, draws)
+    found = drawn(trial.study, DRAWS)
     tested = of_shares if trial.study.kind.startswith("share") else of_means
-    table = tested(trial, found).assign(line=trial.line, n_invalid=0, unreadable=verdicts.READ)
-    table["draw"] = range(draws)
+    told = tested(trial, found).assign(line=trial.line, n_invalid=0, unreadable=verdicts.READ)
+    told["draw"] = range(DRAWS)
     gates = None
     if found.first is not None:
-        gates = table[["draw"]].assign(**dict.fromkeys(verdicts.GATES, np.nan))
+        gates = told[["draw"]].assign(**dict.fromkeys(verdicts.GATES, np.nan))
         gates["bound_share"] = np.maximum(found.first, 1 - found.first)
-    told = verdicts.verdict(table, margin=MARGIN, gates=gates, family="draw")
-    return told["verdict"]
+    return verdicts.verdict(told, margin=MARGIN, gates=gates, family="draw")["verdict"]
 
 
-def verdict_draws(some: Iterable[Trial], draws: int = STUDIES) -> pd.DataFrame:
-    """One row a cell, columns `COLUMNS`."""
+def table(trials: Iterable[Trial] | None = None) -> pd.DataFrame:
+    """One row a cell."""
+    if trials is None:
+        trials = [*_shares(), *_locked(), *_means(), *_at_the_limit()]
     rows = []
-    for trial in some:
-        told = words(trial, draws)
-        counts = [int(told.str.startswith(word).sum()) for word in COUNTED]
-        rate = counts[COUNTED.index(ASKS[trial.question])] / draws
-        error = np.sqrt(rate * (1 - rate) / draws)
-        cell = (trial.question, *astuple(trial.study), trial.line, MARGIN, SEED, draws)
-        rows.append((*cell, *counts, rate, error))
-    return pd.DataFrame(rows, columns=COLUMNS)
+    for trial in trials:
+        told = words(trial)
+        row = {"question": trial.question, **trial.study._asdict(), "line": trial.line}
+        row |= {"margin": MARGIN, "seed": SEED, "draws": DRAWS}
+        row |= {word: int(told.str.startswith(word).sum()) for word in COUNTED}
+        rate = row[ASKS[trial.question]] / DRAWS
+        rows.append(row | {"rate": rate, "mc_error": np.sqrt(rate * (1 - rate) / DRAWS)})
+    return pd.DataFrame(rows)
 
 
-def verdict_table() -> pd.DataFrame:
-    """All cells; prints the extremes of each question."""
-    found = verdict_draws(trials())
-    extremes = found.groupby(["question", "kind"], sort=False)["rate"].agg(["min", "mean", "max"])
-    print(extremes.round(3).to_string(), flush=True)
-    return found
+if __name__ == "__main__":
+    table().to_csv(Path(__file__).with_suffix(".csv"), index=False, float_format="%.10g")
