@@ -24,7 +24,7 @@ hold an earlier one are not imported.
 """
 
 import json
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -40,12 +40,11 @@ from katayori.prompting.requests import Request, Response
 from katayori_tools.asking import Scope, prompts_of, requests_of, steps
 from katayori_tools.batch import Refused, list_refused
 from katayori_tools.choices import Chosen
-from katayori_tools.logs import Sample, Turn, choice_of_inspect, samples_of
+from katayori_tools.logs import Sample, Turn, samples_of
 from katayori_tools.notebooks import names, own_items
 from katayori_tools.send import read_completion
 
 SHOWN = 60  # characters of a difference
-PLAIN, SPACES = "one user message as plain text", "white space at the ends of lines"
 
 Requests = dict[tuple[str, str], Request]  # by item and prompt
 
@@ -75,7 +74,7 @@ def convert(logs: Sequence[str], file: str, *, chosen: Chosen, prompt: str = "")
     only = prompt or (able[0] if len(able) == 1 else "")
     answers: dict[tuple[str, str, int], Any] = {}
     refused: Refused = defaultdict(list)
-    rules, shown = Counter[str](), dict[str, str]()
+    shown: dict[str, str] = {}
     for log in map(Path, logs):
         asked_of, samples = samples_of(log)
         if asked_of and not f"/{asked_of}".endswith(f"/{model.vendor_id}"):
@@ -84,22 +83,18 @@ def convert(logs: Sequence[str], file: str, *, chosen: Chosen, prompt: str = "")
             )
         for number, sample in samples:
             try:
-                place, answer, needed = answer_of(sample, requests, only)
+                place, answer = answer_of(sample, requests, only)
                 if answers.setdefault(place, answer) != answer:
                     raise ValueError("a second, different answer; the first stays")
-                rules.update(needed)
             except ValueError as error:
                 # Of one kind the first difference is shown, so that all are counted together.
-                kind, _, words = str(error).partition(": “")
-                first = shown.setdefault(kind, f"{kind}: “{words}" if words else kind)
-                refused[first].append(f"{log.name}:{number}")
+                kind = str(error).partition(": “")[0]
+                refused[shown.setdefault(kind, str(error))].append(f"{log.name}:{number}")
     lines = (json.dumps(one | {"model": model.id}, ensure_ascii=False) for one in answers.values())
     text = "".join(f"{line}\n" for line in lines)
     Path(file).write_text(text, encoding="utf-8", errors="backslashreplace")
     told = f"{len(answers)} answers of {model.id} to {paper} written to {file}"
     print(f"{told}, {sum(map(len, refused.values()))} rows refused")
-    for rule in filter(rules.__getitem__, (PLAIN, SPACES)):
-        print(f"  {rules[rule]} row(s) in the harness's form of our text: {rule}")
     _count_probabilities([*answers.values()], wording)
     list_refused(refused)
     return int(not answers)
@@ -112,8 +107,8 @@ def importable(paper: str, scope: Scope, wording: dict[str, Prompt]) -> list[str
     return [p for p in prompt_ids if not (wording[p].prefix or wording[p].given)]
 
 
-def answer_of(sample: Sample, requests: Requests, only: str) -> tuple[Any, Any, list[str]]:
-    """What a sample answers, its answer, and the rules that explain how it was asked.
+def answer_of(sample: Sample, requests: Requests, only: str) -> tuple[Any, dict[str, Any]]:
+    """What a sample answers, and its answer.
 
     Raises ValueError that says why it is refused.
     """
@@ -124,35 +119,28 @@ def answer_of(sample: Sample, requests: Requests, only: str) -> tuple[Any, Any, 
     if not prompt_id:
         raise ValueError("names no prompt_id; say which one with --prompt")
     if (item_id, prompt_id) not in requests:
-        known = any(prompt_id == one for _, one in requests)
-        unknown = f"has unknown prompt {prompt_id!r}"
-        raise ValueError(
-            f"has an item that prompt {prompt_id} is not asked of" if known else unknown
-        )
+        if any(prompt_id == known for _, known in requests):
+            raise ValueError(f"has an item that prompt {prompt_id} is not asked of")
+        raise ValueError(f"has unknown prompt {prompt_id!r}")
     request = requests[item_id, prompt_id]
     ours = [(turn["role"], turn["content"]) for turn in request.body["messages"]]
-    rules = rules_between(ours, sample["asked"])
-    if rules is None:
-        raise ValueError(difference(ours, sample["asked"]))
-    response = _response(sample["choice"], request)
+    if told := difference(ours, sample["asked"]):
+        raise ValueError(told)
+    response = response_of(sample["choice"], request)
     if (found := ended(response.finish_reason)).outcome == "error":
         raise ValueError(found.note)
-    place = (item_id, prompt_id, int(fields["repetition"]))
-    answer = dict(zip(("item_id", "prompt_id", "repetition"), place, strict=True))
+    answer = {"item_id": item_id, "prompt_id": prompt_id, "repetition": int(fields["repetition"])}
+    place = tuple(answer.values())
     answer |= {"text": response.text, "finish_reason": response.finish_reason}
-    return place, answer | ({"top": response.top} if response.top else {}), rules
+    return place, answer | ({"top": response.top} if response.top else {})
 
 
-def response_of_inspect(choice: Any, request: Request) -> Response:
-    """The answer that a choice of inspect_ai holds, as `convert` reads it.
+def response_of(choice: Any, request: Request) -> Response:
+    """The answer that a choice in the form of a chat completion holds.
 
+    What the log holds decides whether there are log probabilities, not the endpoint's name.
     Raises ValueError for a choice that is malformed.
     """
-    return _response(choice_of_inspect(choice, {}), request)
-
-
-def _response(choice: Any, request: Request) -> Response:
-    # What the log holds decides whether there are log probabilities, not the endpoint's name.
     asking = replace(request, body=request.body | {"logprobs": True})
     return read_completion({"choices": [choice]}, asking)
 
@@ -160,29 +148,18 @@ def _response(choice: Any, request: Request) -> Response:
 # -- what was asked --------------------------------------------------------------------------------
 
 
-def rules_between(ours: list[Turn], asked: list[Turn]) -> list[str] | None:
-    """The rules by which a conversation is ours, none for the very same; None where it is not."""
-    rules = []
-    if len(asked) == 1 and not asked[0][0] and [role for role, _ in ours] == ["user"]:
-        rules, asked = [PLAIN], [("user", asked[0][1])]
-    if asked == ours:
-        return rules
-    return [*rules, SPACES] if _tidy(ours) == _tidy(asked) else None
-
-
-def _tidy(turns: list[Turn]) -> list[Turn]:
-    return [
-        (role, "\n".join(line.rstrip() for line in text.splitlines()).strip())
-        for role, text in turns
-    ]
-
-
 def difference(ours: list[Turn], asked: list[Turn]) -> str:
-    """The first words in which a conversation differs from ours, with the last common one."""
+    """The first words in which a conversation differs from ours, with the last common one.
+
+    Empty where it is ours. White space at the ends of lines is no difference, and one user message
+    may be plain text.
+    """
     if not asked:
         return "does not say what was asked"
-    if not asked[0][0]:
+    if not asked[0][0]:  # plain text has no roles
         ours = [("", text) for _, text in ours]
+    if _tidy(ours) == _tidy(asked):
+        return ""
     words, others = (
         " ".join(f"{role}: {text}" if role else text for role, text in turns).split()
         for turns in (ours, asked)
@@ -194,6 +171,13 @@ def difference(ours: list[Turn], asked: list[Turn]) -> str:
     return f"was asked as another conversation ({turns}): {shown}"
 
 
+def _tidy(turns: list[Turn]) -> list[Turn]:
+    return [
+        (role, "\n".join(line.rstrip() for line in text.splitlines()).strip())
+        for role, text in turns
+    ]
+
+
 def _short(text: str) -> str:
     line = " ".join(text.split())
     return f"“{line[:SHOWN]}{'…' if len(line) > SHOWN else ''}”"
@@ -201,11 +185,11 @@ def _short(text: str) -> str:
 
 def _count_probabilities(answers: list[Any], prompts: dict[str, Prompt]) -> None:
     """Prints how many answers have log probabilities, for each prompt that asks for them."""
-    for prompt_id in dict.fromkeys(answer["prompt_id"] for answer in answers):
-        own = [answer for answer in answers if answer["prompt_id"] == prompt_id]
-        having = sum("top" in answer for answer in own)
-        if not having and not prompts[prompt_id].settings.get("logprobs"):
+    for prompt_id, prompt in prompts.items():
+        has_top = ["top" in answer for answer in answers if answer["prompt_id"] == prompt_id]
+        having = sum(has_top)
+        if not has_top or not (having or prompt.settings.get("logprobs")):
             continue
-        line = f"  {prompt_id}: {having} of {len(own)} answers with log probabilities"
+        line = f"  {prompt_id}: {having} of {len(has_top)} answers with log probabilities"
         remedy = "the log holds no others: ask inspect_ai with --logprobs --top-logprobs 20"
-        print(line if having == len(own) else f"{line}; {remedy}")
+        print(line if all(has_top) else f"{line}; {remedy}")

@@ -254,14 +254,13 @@ def task_of(file: str, paper: str, *, logprobs: bool = True) -> Any:
 
 def _said(choices: list[Row], paper: str) -> Response:
     """The answer as `make convert` reads it from the log."""
-    from katayori_tools.convert import response_of_inspect
+    from katayori_tools.convert import response_of
+    from katayori_tools.logs import choice_of_inspect
 
     asked = Request(paper, "", "", "", "", "", "", "", "", {}, server=Server(label="a harness"))
-    if not choices:
-        return Response("error", error="has no output")
     try:
-        return response_of_inspect(choices[0], asked)
-    except ValueError as error:
+        return response_of(choice_of_inspect(choices[0], {}), asked)
+    except (IndexError, ValueError) as error:
         return Response("error", error=str(error))
 
 

@@ -18,7 +18,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from copy import copy
-from functools import lru_cache
+from functools import lru_cache, partial
+from itertools import count, takewhile
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -61,7 +62,7 @@ def read_log(log: str | PathLike[str], options: Sequence[str] = ()) -> pd.DataFr
 
     Args:
         log: .eval or .json of inspect_ai, samples_*.jsonl of lm-evaluation-harness (made with
-            `--log_samples`).
+            `--log_samples`), or a table (.csv, .tsv, .jsonl), which is given as it is.
         options: the words that the options bear in the answer, such as ["A", "B", "C"]: of logs of
             inspect_ai that hold log probabilities they are read at the answer's token.
 
@@ -91,24 +92,29 @@ def read_log(log: str | PathLike[str], options: Sequence[str] = ()) -> pd.DataFr
         [[3, 'age', 1.0, -2.5, -0.5]]
     """
     file = Path(log)
-    model, samples = samples_of(file)
+    if file.suffix in TABLES:
+        return _table(file)
+    model, samples = samples_of(file, options)
     rows = []
     for _, sample in samples:
         if "fields" not in sample:
             raise KatayoriError(f"{file.name}: a sample {sample['cause']}")
-        try:
-            known = at_the_answer(sample["choice"], options) if options else []
-        except (AttributeError, KeyError, TypeError, ValueError) as error:
-            cause = f"log probabilities of an unknown form ({type(error).__name__} {error})"
-            raise KatayoriError(f"{file.name}: a sample has {cause}") from None
-        logs = {f"logp_{place}": logp for place, logp in enumerate(known)}
-        rows.append(sample["fields"] | logs | ({"model": model} if model else {}))
+        rows.append(sample["fields"] | ({"model": model} if model else {}))
     if not rows:
         raise KatayoriError(f"{file.name} holds no samples; was it made with samples?")
     return pd.DataFrame(rows)
 
 
-def samples_of(log: Path) -> tuple[str, Iterator[tuple[int, Sample]]]:
+def _table(file: Path) -> pd.DataFrame:
+    text = read_text(file, "table")
+    try:
+        return pd.read_csv(io.StringIO(text), sep=TABLES[file.suffix], low_memory=False)
+    except (pd.errors.ParserError, pd.errors.EmptyDataError) as error:
+        cause = " ".join(str(error).split())
+        raise KatayoriError(f"{file.name} is no table that can be read ({cause})") from None
+
+
+def samples_of(log: Path, options: Sequence[str] = ()) -> tuple[str, Iterator[tuple[int, Sample]]]:
     """The model of a log, empty where it is not logged, and its samples with their numbers.
 
     A sample of an unknown form has nothing but `cause`.
@@ -116,13 +122,15 @@ def samples_of(log: Path) -> tuple[str, Iterator[tuple[int, Sample]]]:
     Raises KatayoriError for a file of another kind, or that cannot be read.
     """
     if log.suffix == ".jsonl":
-        return "", _numbered(json_lines(log, "sample log"), _of_lm_eval)
+        rows = json_lines(log, "log")
+        # Only samples of lm-evaluation-harness have this field.
+        return "", _numbered(rows, _of_lm_eval if rows and "resps" in rows[0] else _of_table)
     if log.suffix in (".json", ".eval"):
         model, samples = log_of_inspect(log)
-        return model, _numbered(samples, _of_inspect)
+        return model, _numbered(samples, partial(_of_inspect, options=options))
     raise KatayoriError(
-        f"{log.name}: known are .json and .eval (inspect_ai), .jsonl (lm-evaluation-harness);"
-        " a table is read by make analyse, or by pandas.read_csv"
+        f"{log.name}: known are .eval and .json (inspect_ai), .jsonl (lm-evaluation-harness, or a"
+        " table), and for make analyse .csv and .tsv"
     )
 
 
@@ -133,6 +141,10 @@ def _numbered(raws: Sequence[Any], parse: Any) -> Iterator[tuple[int, Sample]]:
         except (AttributeError, KeyError, TypeError, ValueError, IndexError) as error:
             cause = f"has not the form that is known ({type(error).__name__} {error})"
             yield number, {"cause": cause[:LONGEST_CAUSE]}
+
+
+def _of_table(row: Any) -> Iterator[Sample]:
+    yield {"fields": row, "cause": "is a row of a table, and not of a harness"}
 
 
 def log_of_inspect(log: Path) -> tuple[str, list[Any]]:
@@ -194,7 +206,7 @@ def unpacked(archive: zipfile.ZipFile, name: str) -> bytes:
     return content
 
 
-def _of_inspect(sample: Any) -> Iterator[Sample]:
+def _of_inspect(sample: Any, options: Sequence[str]) -> Iterator[Sample]:
     attached, about = sample.get("attachments") or {}, sample.get("metadata") or {}
     choices = (sample.get("output") or {}).get("choices") or []
     cause = "" if choices else "has no output"
@@ -202,11 +214,11 @@ def _of_inspect(sample: Any) -> Iterator[Sample]:
         told = stopped.get("message") or f"stopped by the {stopped.get('type')} limit"
         cause = f"sample failed: {told}"[:LONGEST_CAUSE]
     choice: Any = {} if cause else choice_of_inspect(choices[0], attached)
-    fields = {key: value for key, value in about.items() if key != "item_id"}
-    fields |= {"item_id": about.get("item_id") or sample["id"], "target": sample.get("target")}
-    fields |= {"repetition": int(sample.get("epoch") or 1) - 1}
+    fields = about | {"item_id": about.get("item_id") or sample["id"]}
+    fields |= {"target": sample.get("target"), "repetition": int(sample.get("epoch") or 1) - 1}
     fields |= {"text": choice["message"]["content"] if choice else None}
     fields |= {"finish": usual(choice["finish_reason"]) if choice else "error"}
+    fields |= at_the_answer(choice, options)
     for scorer, score in (sample.get("scores") or {}).items():
         value = score.get("value")
         fields[f"score_{scorer}"] = MARKS.get(value, value) if isinstance(value, str) else value
@@ -236,26 +248,25 @@ def _text_of(content: Any, attached: Mapping[str, str]) -> str:
     return text if kept == text else attached[kept]
 
 
-def at_the_answer(choice: Any, options: Sequence[str]) -> list[float]:
-    """The log probability of each option at the last token that is one of them.
+def at_the_answer(choice: Any, options: Sequence[str]) -> dict[str, float]:
+    """logp_k, the log probability of each option, at the last token that is one of them.
 
     Tokens that differ in white space alone are one option, whose probabilities add up.
     """
-    places = (choice.get("logprobs") or {}).get("content") or []
+    places = (choice.get("logprobs") or {}).get("content") or [] if options else []
     answers = [place for place in places if place["token"].strip() in options]
     sums = dict.fromkeys(options, 0.0)
     for one in (answers[-1].get("top_logprobs") or []) if answers else []:
         word = one["token"].strip()
         if word in sums:
             sums[word] += math.exp(one["logprob"])
-    return [math.log(p) if p else math.nan for p in sums.values()]
+    return {f"logp_{n}": math.log(p) if p else math.nan for n, p in enumerate(sums.values())}
 
 
 def _of_lm_eval(row: Any) -> Iterator[Sample]:
     """A sample for each repeat of a generated answer, or one of scored continuations."""
     doc = row["doc"] if isinstance(row.get("doc"), dict) else {}
-    fields = {key: value for key, value in doc.items() if key != "item_id"}
-    fields |= {"item_id": doc.get("item_id") or row["doc_id"], "target": row.get("target")}
+    fields = doc | {"item_id": doc.get("item_id") or row["doc_id"], "target": row.get("target")}
     fields |= {"filter": row["filter"]} if "filter" in row else {}
     fields |= {f"score_{one}": row[one] for one in row.get("metrics") or () if one in row}
     answers, asked = row["resps"], _asked_by_lm_eval(row.get("arguments"))
@@ -296,8 +307,7 @@ class Log:
         frame: a row an answer. names: our name of a column -> the user's. known: our name -> those
             that others use. needs: of the kind, as in logs.yaml. options: whether the words of the
             options are known, whose log probabilities are `logp_k`. notes: what was done with the
-            log, in sentences. marked: the same answers as the harness itself marked them, where its
-            log says so.
+            log, in sentences.
     """
 
     def __init__(
@@ -307,7 +317,6 @@ class Log:
         of_kind = listed()["kinds"][kind]
         self.known, self.needs = listed()["columns"] | of_kind["columns"], of_kind["needs"]
         self.notes: list[str] = []
-        self.marked = pd.DataFrame()
 
     def several(self, name: str) -> list[str]:
         """The user's columns of a name: those that were named, else the first that are there.
@@ -321,19 +330,12 @@ class Log:
             return columns_named(self.names[name], self.frame)
         there = {str(column).casefold(): str(column) for column in self.frame}
         known = self.known.get(name, [])
-        for one in known if name in known else [name, *known]:
-            if found := fnmatch.filter(there, one):
-                return [there[column] for column in found]
-        return []
-
-    def named(self, name: str) -> str | None:
-        """The user's column of a name, None where there is none."""
-        return next(iter(self.several(name)), None)
+        found = (fnmatch.filter(there, one) for one in ([] if name in known else [name]) + known)
+        return [there[column] for column in next(filter(None, found), [])]
 
     def column(self, name: str) -> "pd.Series | None":
-        """The values of that column, None where there is none."""
-        own = self.named(name)
-        return None if own is None else self.frame[own]
+        """The values of the first of these columns, None where there is none."""
+        return next((self.frame[own] for own in self.several(name)), None)
 
     def lacks(self) -> list[str]:
         """What the columns lack to be a log of the kind, in words."""
@@ -348,35 +350,33 @@ class Log:
         """Adds a sentence of logs.yaml on how the log was read."""
         self.notes.append(listed()["notes"][key].format(*values))
 
-    def words(self, own: str, kind: str, *, may_miss: bool = False) -> pd.Series:
-        """A column in our words of that kind.
+    def words(self, name: str, kind: str, *, may_miss: bool = False) -> pd.Series:
+        """The column of a name in our words of that kind.
 
         Raises KatayoriError for a word that is not listed, naming it and those that are.
         """
-        found = self.frame[own].map(lambda value: meaning(value, kind)).astype(object)
-        given = self.frame[own].notna() & (self.frame[own].astype(str).str.strip() != "")
-        strange = self.frame[own][found.isna() & (given | (not may_miss))]
+        column = self.frame[self.several(name)[0]]
+        found = column.map(lambda value: meaning(value, kind)).astype(object)
+        given = column.notna() & (column.astype(str).str.strip() != "")
+        strange = column[found.isna() & (given | (not may_miss))]
         if len(strange):
             known = ", ".join(listed()["words"][kind]) + (", or nothing" if may_miss else "")
             raise KatayoriError(
-                f"column {own!r} holds {strange.iloc[0]!r:.60}; a {kind} is one of {known}; name"
-                f" another column by --column {kind}=..."
+                f"column {column.name!r} holds {strange.iloc[0]!r:.60}; a {kind} is one of {known};"
+                f" name another column by --column {kind}=..."
             )
         return found.where(found.notna(), None)
 
     def places(self, name: str) -> list[str]:
         """The columns `<name>_0`, `<name>_1`, ... as far as they are there without a gap."""
-        columns: list[str] = []
-        while f"{name}_{len(columns)}" in self.frame:
-            columns.append(f"{name}_{len(columns)}")
-        return columns
+        return [*takewhile(self.frame.__contains__, (f"{name}_{place}" for place in count()))]
 
     def texts(self) -> list[tuple[str | None, str]]:
         """Text and ending of each answer, in the usual word; None where there is no text."""
-        column, finish = self.column("text"), self.column("finish")
-        texts = [None] * len(self.frame) if column is None else column.tolist()
-        ends = ["stop"] * len(self.frame) if finish is None else finish.fillna("stop").tolist()
-        both = zip(texts, ends, strict=True)
+        blank = pd.Series(None, self.frame.index, dtype=object)
+        columns = (self.column(name) for name in ("text", "finish"))
+        texts, ends = (blank if one is None else one for one in columns)
+        both = zip(texts, ends.fillna("stop"), strict=True)
         return [(None if pd.isna(text) else str(text), usual(end)) for text, end in both]
 
     def lost_endings(self) -> list[str]:
@@ -451,7 +451,7 @@ def frame_of(files: Sequence[Path], options: Sequence[str]) -> tuple[pd.DataFram
         stems = [f"{file.parent.name}/{file.stem}" for file in files]
     frames, notes = [], []
     for file, stem in zip(files, stems, strict=True):
-        frame = _table_or_log(file, options).rename(columns=str)
+        frame = read_log(file, options).rename(columns=str)
         if frame.empty:
             raise KatayoriError(f"{file.name} holds no answers")
         if "filter" in frame and frame["filter"].nunique() > 1:
@@ -461,25 +461,3 @@ def frame_of(files: Sequence[Path], options: Sequence[str]) -> tuple[pd.DataFram
             notes.append(f"{stem}: every answer stands there once a filter; {taken}")
         frames.append(frame if "log" in frame else frame.assign(log=stem))
     return pd.concat(frames, ignore_index=True), notes
-
-
-def _table_or_log(file: Path, options: Sequence[str]) -> pd.DataFrame:
-    if not file.exists():
-        raise KatayoriError(f"{file.name}: no such file; name a log: make analyse LOG=my.eval")
-    if file.suffix in (".eval", ".json"):
-        return read_log(file, options)
-    if file.suffix == ".jsonl":
-        rows = json_lines(file, "log")
-        # Only samples of lm-evaluation-harness have this field.
-        return read_log(file, options) if rows and "resps" in rows[0] else pd.DataFrame(rows)
-    if file.suffix not in TABLES:
-        raise KatayoriError(
-            f"{file.name}: known are .eval and .json (inspect_ai), .jsonl (lm-evaluation-harness,"
-            " or a table), .csv and .tsv"
-        )
-    text = read_text(file, "table")
-    try:
-        return pd.read_csv(io.StringIO(text), sep=TABLES[file.suffix], low_memory=False)
-    except (pd.errors.ParserError, pd.errors.EmptyDataError) as error:
-        cause = " ".join(str(error).split())
-        raise KatayoriError(f"{file.name} is no table that can be read ({cause})") from None

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Set
 from functools import cache
 from html import escape as quote
-from io import BytesIO
+from io import BytesIO, StringIO
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -241,6 +241,16 @@ def safe(
         url_schemes={"http", "https", "data"},
         link_rel=None,
     )
+
+
+def svg_of(figure: Any) -> str:
+    """A figure as SVG that is the same at each making."""
+    from matplotlib import rc_context
+
+    drawn = StringIO()
+    with rc_context({"svg.hashsalt": "katayori"}):
+        figure.savefig(drawn, format="svg", metadata={"Date": None})
+    return drawn.getvalue()
 
 
 @cache

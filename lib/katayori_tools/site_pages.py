@@ -14,7 +14,6 @@ import re
 import symtable
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from io import StringIO
 from itertools import product
 from math import prod
 from pathlib import Path
@@ -35,7 +34,6 @@ from katayori_tools.markup import readable
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.figure import Figure
 
 #: Columns of values, of one run and of models side by side.
 VALUES = ("shown", "verdict", "control", "limit", "n", "n_invalid", "clusters", "prompt_id")
@@ -228,7 +226,7 @@ def _measure(measure: str, rows: "pd.DataFrame") -> str:
     if has_value.any():
         unit = rows["unit"].fillna(measure).iloc[0]
         figure = draw(drawn.drop(columns="limit"), kind="dots", x="value", row="model", label=unit)
-        svg = base64.b64encode(svg_of(figure).encode()).decode()
+        svg = base64.b64encode(pages.svg_of(figure).encode()).decode()
         alt = escape(f"{measure}, by model; the table below holds the same")
         picture = f'<img alt="{alt}" src="data:image/svg+xml;base64,{svg}">'
     known = rows.replace("", None).dropna(axis="columns", how="all")
@@ -356,20 +354,10 @@ def _state(made: list[Any]) -> dict[str, str]:
     state = {"alt": "", "svg": "", "html": ""}
     for one in made:
         if hasattr(one, "savefig"):
-            state |= {"alt": one.get_suptitle(), "svg": svg_of(one)}
+            state |= {"alt": one.get_suptitle(), "svg": pages.svg_of(one)}
         else:
             state["html"] += readable(one._repr_html_())
     return state
-
-
-def svg_of(figure: "Figure") -> str:
-    """A figure as SVG that is the same at each making."""
-    from matplotlib import rc_context
-
-    drawn = StringIO()
-    with rc_context({"svg.hashsalt": "katayori"}):
-        figure.savefig(drawn, format="svg", metadata={"Date": None})
-    return drawn.getvalue()
 
 
 def script(paper: str, code: str) -> str:

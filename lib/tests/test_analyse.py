@@ -11,7 +11,7 @@ import pytest
 from bs4 import BeautifulSoup
 
 from katayori.metrics import bbq, exchange, judges, level_gaps, proportions, shares
-from katayori_tools import analyse, cli, first_page, log_kinds, log_measures, logs
+from katayori_tools import analyse, cli, first_page, log_kinds, logs
 from katayori_tools.logs import read_log
 from katayori_tools.pages import POLICY
 
@@ -504,7 +504,7 @@ def test_what_cannot_be_read_is_one_line(content, words, expected, folder, capsy
 
 
 def test_files_that_are_no_log_are_one_line(folder, capsys):
-    assert "no such file" in refused(capsys, folder / "none.csv")
+    assert "table not found: none.csv" in refused(capsys, folder / "none.csv")
     assert "name a log" in refused(capsys, "")
     (folder / "a.txt").write_text("x")
     assert "known are .eval and .json" in refused(capsys, folder / "a.txt")
@@ -563,7 +563,7 @@ def test_a_model_that_was_asked_in_one_order_only_has_no_robustness(folder):
 
 
 def test_the_examples_of_the_tools_run():
-    modules = [analyse, first_page, logs, log_kinds, log_measures]
+    modules = [analyse, first_page, logs, log_kinds]
     results = [doctest.testmod(one, optionflags=doctest.NORMALIZE_WHITESPACE) for one in modules]
     assert sum(one.attempted for one in results) > 20 and not any(one.failed for one in results)
 
@@ -571,7 +571,7 @@ def test_the_examples_of_the_tools_run():
 def test_every_kind_is_read_and_measured_and_every_section_has_words(folder):
     listed = logs.listed()
     for kind in listed["kinds"]:
-        assert hasattr(log_kinds, kind) and hasattr(log_measures, kind)
+        assert hasattr(log_kinds, kind) and kind in analyse.MEASURED
     verdicts(1.0).to_csv(folder / "j.csv", index=False)
     analysed(folder / "j.csv")
     titles = {section["title"] for section in listed["sections"].values()}

@@ -3,16 +3,12 @@ ones of that shape), and on made tables of the Nejumi leaderboard's JBBQ answers
 """
 
 import json
-import os
-import subprocess
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 from test_analyse import analysed, folder, one, page, refused  # noqa: F401 (a fixture)
-
-from katayori_tools import harness
 
 LOG = Path(__file__).parent / "fixtures" / "harness_logs" / "lm_eval_bbq.jsonl"
 COPIES = 4  # of each of the four scenes, as clusters of their own
@@ -130,39 +126,11 @@ def test_generated_words_are_read_where_they_name_one_option(folder):
 
 # -- other tools' scores ---------------------------------------------------------------------------
 
-DOCUMENTS = """
-import json, sys
-from lm_eval.tasks.bbq import utils
 
-rows = []
-for number, (doc, text) in enumerate(json.load(open(sys.argv[1]))):
-    marks = utils.process_results_generate_until(doc, [text])
-    marks = {name: marks[name] for name in ("acc", "amb_bias_score", "disamb_bias_score")}
-    row = {"doc_id": number, "doc": doc, "target": "", "resps": [[text]], "metrics": [*marks]}
-    rows.append(row | {"filtered_resps": [text], "filter": "none"} | marks)
-with open(sys.argv[2], "w") as file:
-    print(*(json.dumps(row, default=str) for row in rows), sep="\\n", file=file)
-own = {
-    "acc": ("acc", lambda marks: sum(marks) / len(marks)),
-    "bias_amb": ("amb_bias_score", utils.agg_amb_bias_scores),
-    "bias_dis": ("disamb_bias_score", utils.agg_disamb_bias_scores),
-    "acc_amb": ("amb_bias_score", lambda marks: utils.agg_accuracy_amb([m[::3] for m in marks])),
-    "acc_dis": ("amb_bias_score", lambda marks: utils.agg_accuracy_disamb([m[::3] for m in marks])),
-}
-print(json.dumps({name: float(add([row[of] for row in rows])) for name, (of, add) in own.items()}))
-"""
-
-
-def dialect(table, measure: str, tool: str):
-    return one(table, f"dialect {measure}", f"tool={tool}")
-
-
-@pytest.mark.parametrize("tool", ["lm-eval", "lm-eval, as logged"])
-def test_the_harness_own_numbers_are_among_the_dialects(folder, tool):
+def test_the_harness_own_numbers_are_among_the_dialects(folder):
     """Of the log that it really wrote; `test_the_numbers_are_those_of_the_task_itself` has them."""
-    analysed(written(folder / "samples_bbq.jsonl", rows()), "--dialects")
-    table = pd.read_csv(folder / "out" / "results.csv")
-    table = table[table["cell"].str.endswith(f"tool={tool}")].set_index("measure")["value"]
+    table = analysed(written(folder / "samples_bbq.jsonl", rows()), "--dialects")
+    table = table[table["cell"].str.endswith("tool=lm-eval")].set_index("measure")["value"]
     marks = [row["disamb_bias_score"] for row in rows()]
     clear = np.array([mark[3] == "True" for mark in marks])
     right, biased, named = np.array([mark[:3] for mark in marks]).T
@@ -179,36 +147,6 @@ def test_the_harness_own_numbers_are_among_the_dialects(folder, tool):
     text = page(folder).get_text()
     assert "How seven tools would score these answers" in text
     assert "speaks against the stereotype" in text
-    assert "made of the marks that the harness itself gave each answer" in " ".join(text.split())
-
-
-@pytest.mark.slow
-def test_what_the_harness_aggregates_of_a_made_log_is_among_the_rows(folder, harnesses):
-    """bbq_generate: its own reading of texts, of items without one biased person too."""
-    documents = []
-    texts = ["either of them", "", "I cannot know", "Not known."]
-    for number, row in enumerate(rows() * 3):
-        doc = row["doc"] | {"question_index": number % 12}
-        options = [doc[f"ans{place}"] for place in range(3)]
-        if number % 11 == 0:
-            doc |= {"biased_answers": []}
-        words = [option.split()[-1] for option in options]
-        documents.append((doc, [*words, *texts][number % 7]))
-    given = folder / "documents.json"
-    given.write_text(json.dumps(documents), encoding="utf-8")
-    log = folder / "samples_bbq_generate.jsonl"
-    done = subprocess.run(
-        [harnesses / "python", "-c", DOCUMENTS, given, log],
-        env={**harness.OFFLINE, "PATH": os.environ["PATH"], "HOME": str(folder)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    table = analysed(log, "--dialects")
-    for name, value in json.loads(done.stdout).items():
-        assert dialect(table, name, "lm-eval, as logged")["value"] == pytest.approx(value), name
-    assert "answers are left out: the log names no single biased person" in page(folder).get_text()
 
 
 def test_another_kind_of_log_is_refused_in_one_line(folder, capsys):

@@ -40,80 +40,33 @@ def sample(request, text="Answer: yes", *, epoch=1, stop="stop", **changes):
     """One sample as inspect_ai logs it."""
     turns = [{"role": "user", "content": asked_of(request), "source": "input", "id": "u"}]
     answer = {"role": "assistant", "content": text, "source": "generate", "model": "m"}
-    output = {
-        "model": "m",
-        "choices": [{"message": answer, "stop_reason": stop}],
-        "completion": text,
-    }
-    output["usage"] = {"input_tokens": 9, "output_tokens": 3, "total_tokens": 12}
-    row = {
-        "id": request.item_id,
-        "epoch": epoch,
-        "input": asked_of(request),
-        "target": "yes",
-        "messages": [*turns, answer],
-        "output": output,
-        "metadata": {"prompt_id": request.prompt_id},
-        "scores": {"match": {"value": "C"}},
-        "events": [],
-        "attachments": {},
-        "store": {},
-        "uuid": "x",
-    }
+    output = {"model": "m", "choices": [{"message": answer, "stop_reason": stop}]}
+    row = {"id": request.item_id, "epoch": epoch, "input": asked_of(request), "target": "yes"}
+    row |= {"messages": [*turns, answer], "output": output, "attachments": {}}
+    row |= {"metadata": {"prompt_id": request.prompt_id}, "scores": {"match": {"value": "C"}}}
     return row | changes
 
 
 def inspect_log(path, samples, model="openai-api/mine/m"):
-    head = {
-        "run_id": "r",
-        "created": "2026-11-22T08:00:00+00:00",
-        "task": "bias",
-        "model": model,
-        "dataset": {},
-    }
-    log = {
-        "version": 2,
-        "status": "success",
-        "eval": head,
-        "plan": {},
-        "results": {},
-        "stats": {},
-        "samples": samples,
-    }
+    head = {"version": 2, "status": "success", "eval": {"task": "bias", "model": model}}
     if path.suffix == ".json":
+        log = head | {"samples": samples}
         path.write_text(json.dumps(log, ensure_ascii=False), encoding="utf-8")
         return path
+    files = {"_journal/start.json": head, "_journal/summaries/1.json": [], "summaries.json": []}
+    files |= {f"samples/{one['id']}_epoch_{one['epoch']}.json": one for one in samples}
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr(
-            "_journal/start.json", json.dumps({"version": 2, "eval": head, "plan": {}})
-        )
-        archive.writestr("_journal/summaries/1.json", "[]")
-        for one in samples:
-            archive.writestr(f"samples/{one['id']}_epoch_{one['epoch']}.json", json.dumps(one))
-        archive.writestr("summaries.json", "[]")
-        archive.writestr(
-            "header.json", json.dumps({k: v for k, v in log.items() if k != "samples"})
-        )
+        for name, content in (files | {"header.json": head}).items():
+            archive.writestr(name, json.dumps(content))
     return path
 
 
 def logged(request, *texts, **changes):
     """One line as lm-evaluation-harness logs it for a task that generates."""
     doc = {"item_id": request.item_id, "prompt_id": request.prompt_id, "question": "x"}
-    row = {
-        "doc_id": 0,
-        "doc": doc,
-        "target": "yes",
-        "arguments": {"gen_args_0": {"arg_0": asked_of(request), "arg_1": {"until": ["\n\n"]}}},
-        "resps": [list(texts or ["Answer: yes"])],
-        "filtered_resps": ["yes"],
-        "filter": "strict-match",
-        "metrics": ["exact_match"],
-        "doc_hash": "a",
-        "prompt_hash": "b",
-        "target_hash": "c",
-        "exact_match": 1.0,
-    }
+    row = {"doc_id": 0, "doc": doc, "target": "yes", "metrics": ["exact_match"]}
+    row |= {"arguments": {"gen_args_0": {"arg_0": asked_of(request), "arg_1": {"until": ["x"]}}}}
+    row |= {"resps": [list(texts or ["Answer: yes"])], "filter": "strict-match", "exact_match": 1.0}
     return row | changes
 
 
@@ -196,8 +149,8 @@ def test_log_probabilities_of_the_answers_token_come_along(asked, tmp_path):
         request = replace(asked[0], answer_at=at)
         known = {(request.item_id, request.prompt_id): request}
         [(_, one)] = logs.samples_of(log)[1]
-        place, answer, rules = converting.answer_of(one, known, "")
-        assert answer["top"] == [(token, -0.1)] and place[2] == 0 and not rules
+        place, answer = converting.answer_of(one, known, "")
+        assert answer["top"] == [(token, -0.1)] and place[2] == 0
 
 
 def test_a_harness_log_gives_answers_and_filters_count_once(asked, tmp_path, capsys):
@@ -309,7 +262,8 @@ def test_a_second_different_answer_and_rows_without_a_prompt(asked, tmp_path, ca
         ("l.json", b"[1]", "is no log of inspect_ai"),
         ("l.json", b'{"eval": {"model": 3}}', "is a log of 3, not of m"),
         ("l.eval", b"PK\x03\x04 cut", "cannot be read"),
-        ("l.txt", b"x", "known are .json and .eval"),
+        ("l.txt", b"x", "known are .eval and .json"),
+        ("l.csv", b"a", "known are .eval and .json"),
         ("l.jsonl", b'{"doc": ', "line 1 is not JSON"),
         ("l.json", b"\xff\xff", "cannot be read"),
     ],
@@ -338,12 +292,10 @@ def test_a_log_of_another_model_is_not_taken(asked, tmp_path, capsys):
 def test_wrong_calls(here, tmp_path, capsys):
     assert convert(tmp_path / "l.json", tmp_path / "a.jsonl", models="a@custom b@custom") == 2
     assert convert(tmp_path / "l.json", tmp_path / "a.csv") == 2
-    assert convert(tmp_path / "none.json", tmp_path / "a.jsonl") == 2
     assert convert(tmp_path / "none.eval", tmp_path / "a.jsonl") == 2
     said = capsys.readouterr().err.splitlines()
-    parts = ("one model", "as .jsonl", "none.json cannot be read", "none.eval cannot be read")
-    assert all(part in line for part, line in zip(parts, said, strict=True))
-    assert all(line.startswith("katayori: ") for line in said)
+    for part, line in zip(("one model", "as .jsonl", "none.eval cannot be"), said, strict=True):
+        assert line.startswith("katayori: ") and part in line
 
 
 def test_an_archive_that_zipfile_cannot_read_names_the_remedy(asked, tmp_path):
@@ -384,21 +336,16 @@ def test_an_archive_writes_nothing_and_cannot_burst_the_memory(asked, tmp_path, 
     target.mkdir()
     inspect_log(log, [sample(asked[0])])
     with zipfile.ZipFile(log, "a") as archive:
-        for name in (
-            "samples/../../evil.json",
-            "/tmp/evil-katayori.json",
-            "samples/../../../evil.json",
-        ):
+        for name in ("samples/../../evil.json", "/tmp/evil-katayori.json"):
             archive.writestr(name, json.dumps(sample(asked[1])))
-    before = {p: p.read_bytes() for p in tmp_path.rglob("*") if p.is_file()}
+    before = {p for p in tmp_path.rglob("*") if p.is_file()}
     assert convert(log, target / "a.jsonl") == 0
-    made = {p for p in tmp_path.rglob("*") if p.is_file()} - set(before)
-    assert {p.name for p in made if "cache" not in p.parts} == {
-        "a.jsonl"
-    } and log.read_bytes() == before[log]
+    made = {p for p in tmp_path.rglob("*") if p.is_file()} - before
+    assert {p.name for p in made if "cache" not in p.parts} == {"a.jsonl"}
     monkeypatch.setattr(logs, "MAX_MEMBER", 100)
-    with pytest.raises(KatayoriError, match="unpacks to more than 100 bytes"):
-        logs.read_log(log)
+    for one in (log, LOGS / "inspect_plain.eval"):
+        with pytest.raises(KatayoriError, match="unpacks to more than 100 bytes"):
+            logs.read_log(one)
 
 
 def test_the_exported_template_serves_both_harnesses(asked, tmp_path):
@@ -463,8 +410,6 @@ def test_what_was_asked_as_ours_is_taken(converted, name, count):
     assert "0 rows refused" in printed.out
     assert {row["text"] for row in answers} == {"Answer: yes"}
     assert {row["repetition"] for row in answers} == set(range(count // 2))
-    plain = "2 row(s) in the harness's form of our text: one user message as plain text"
-    assert (plain in printed.out) == (name == "lm_eval_completions.jsonl")
 
 
 OTHER = [
@@ -509,22 +454,6 @@ def test_answers_without_log_probabilities_are_counted(converted, name):
     assert "lj_verdict: 0 of 2 answers with log probabilities; the log holds no" in printed.out
 
 
-@pytest.mark.parametrize("model", ["my-model@custom", "my-model@vllm"])
-def test_imported_answers_without_log_probabilities_say_so(converted, model, tmp_path, capsys):
-    converted("inspect_judge.eval", JUDGE, model)
-    asked = requests_of(JUDGE, *get_model(model), ["lj_verdict"])
-    capsys.readouterr()
-    import_answers(tmp_path / "answers.jsonl", asked)
-    line = "answers.jsonl: 0 of 2 answers with log probabilities (a .csv holds none, a .jsonl row"
-    assert capsys.readouterr().out.startswith(line)
-
-
-def test_the_archive_is_packed_as_inspect_packs_today():
-    """Every member of a log by method 93, which Python before 3.14 cannot read."""
-    with zipfile.ZipFile(LOGS / "inspect_plain.eval") as archive:
-        assert {member.compress_type for member in archive.infolist()} == {logs.ZSTANDARD}
-
-
 @pytest.mark.parametrize("member", ["header.json", "samples/"])
 @pytest.mark.parametrize("behind", [100, 0, None])
 def test_a_damaged_zstandard_archive_gets_one_line(tmp_path, member, behind):
@@ -540,18 +469,6 @@ def test_a_damaged_zstandard_archive_gets_one_line(tmp_path, member, behind):
     log.write_bytes(content)
     with pytest.raises(KatayoriError, match=r"l\.eval cannot be read \("):
         logs.read_log(log)
-
-
-def test_a_zstandard_member_cannot_burst_the_memory(monkeypatch):
-    monkeypatch.setattr(logs, "MAX_MEMBER", 100)
-    with pytest.raises(KatayoriError, match="unpacks to more than 100 bytes"):
-        logs.read_log(LOGS / "inspect_plain.eval")
-
-
-def test_a_log_of_another_model_is_refused(converted):
-    code, answers, printed = converted("inspect_plain.eval", model="other@custom")
-    assert code == 2 and answers == []
-    assert "is a log of openai-api/mine/my-model, not of other" in printed.err
 
 
 def test_no_name_of_a_machine_is_in_the_logs(tmp_path):
@@ -571,31 +488,26 @@ def test_no_name_of_a_machine_is_in_the_logs(tmp_path):
 
 
 OURS = [("system", "s"), ("user", "one two three")]
+ALONE = [("user", "one\ntwo")]
 
 
 @pytest.mark.parametrize(
-    ("asked", "rules"),
+    ("ours", "asked", "is_ours"),
     [
-        (OURS, []),
-        ([("system", "s  "), ("user", "one two three\n")], [converting.SPACES]),
-        ([("system", "s"), ("user", "one  two three")], None),
-        ([("user", "one two three")], None),
-        ([("system", "s"), ("user", "one two three"), ("user", "four")], None),
-        ([("user", "s"), ("system", "one two three")], None),
-        ([("", "s\n\none two three")], None),
-        ([], None),
+        (OURS, OURS, True),
+        (OURS, [("system", "s  "), ("user", "one two three\n")], True),
+        (OURS, [("system", "s"), ("user", "one  two three")], False),
+        (OURS, [("user", "one two three")], False),
+        (OURS, [*OURS, ("user", "four")], False),
+        (OURS, [("user", "s"), ("system", "one two three")], False),
+        (OURS, [("", "s\n\none two three")], False),
+        (OURS, [], False),
+        (ALONE, [("", "one\ntwo")], True),
+        (ALONE, [("", "one \r\ntwo ")], True),
+        (ALONE, [("", "Q: one\ntwo")], False),
+        (ALONE, [("assistant", "one\ntwo")], False),
     ],
 )
-def test_the_rules_by_which_a_conversation_is_ours(asked, rules):
-    assert converting.rules_between(OURS, asked) == rules
-    if rules is None:
-        assert 0 < len(converting.difference(OURS, asked)) < 300
-
-
-def test_one_user_message_may_be_plain_text_but_nothing_more():
-    ours = [("user", "one\ntwo")]
-    assert converting.rules_between(ours, [("", "one\ntwo")]) == [converting.PLAIN]
-    both = [converting.PLAIN, converting.SPACES]
-    assert converting.rules_between(ours, [("", "one \r\ntwo ")]) == both
-    assert converting.rules_between(ours, [("", "Q: one\ntwo")]) is None
-    assert converting.rules_between(ours, [("assistant", "one\ntwo")]) is None
+def test_a_conversation_is_ours_but_for_the_ends_of_lines(ours, asked, is_ours):
+    told = converting.difference(ours, asked)
+    assert (told == "") == is_ours and len(told) < 300

@@ -10,7 +10,7 @@ import pytest
 from test_convert import LOGS, PLAIN
 
 from katayori.errors import KatayoriError
-from katayori_tools.logs import read_log
+from katayori_tools.logs import read_log, samples_of
 
 
 @pytest.mark.parametrize(("name", "rows"), PLAIN)
@@ -83,7 +83,7 @@ def test_tokens_that_differ_in_white_space_are_one_option_at_the_last_letter(tmp
 def test_log_probabilities_of_an_unknown_form_are_one_line(tmp_path, odd):
     log, one = sample()
     one["output"]["choices"][0]["logprobs"] = odd
-    with pytest.raises(KatayoriError, match=r"log\.json: a sample has log probabilities of an unk"):
+    with pytest.raises(KatayoriError, match=r"log\.json: a sample has not the form that is known"):
         read_log(written(tmp_path, log, one), options=["A"])
     assert read_log(written(tmp_path, log, one))["text"].tolist() == ["Answer: yes"]
 
@@ -100,10 +100,6 @@ def test_scored_continuations_become_columns(tmp_path, form):
 
 
 def test_what_is_no_log_is_said_in_one_line(tmp_path):
-    wrong = tmp_path / "answers.csv"
-    wrong.write_text("a,b\n1,2\n")
-    with pytest.raises(KatayoriError, match=r"a table is read by make analyse"):
-        read_log(wrong)
     broken = tmp_path / "log.eval"
     shutil.copy(LOGS / "inspect_json.json", broken)
     with pytest.raises(KatayoriError, match=r"log\.eval cannot be read"):
@@ -117,6 +113,17 @@ def test_what_is_no_log_is_said_in_one_line(tmp_path):
     lines.write_text(json.dumps({"doc": {}, "resps": []}) + "\n")
     with pytest.raises(KatayoriError, match=r"samples\.jsonl: a sample has not the form"):
         read_log(lines)
+
+
+def test_a_table_is_read_as_it_is_and_no_row_of_it_is_converted(tmp_path):
+    for name, text in (("a.csv", "a,b\n1,x\n"), ("a.tsv", "a\tb\n1\tx\n")):
+        (tmp_path / name).write_text(text)
+        assert read_log(tmp_path / name).to_dict("records") == [{"a": 1, "b": "x"}]
+    file = tmp_path / "a.jsonl"
+    file.write_text('{"a": 1, "b": "x"}\n')
+    assert read_log(file).to_dict("records") == [{"a": 1, "b": "x"}]
+    [(number, row)] = samples_of(file)[1]
+    assert number == 1 and "is a row of a table" in row["cause"]
 
 
 def test_a_log_without_zstandard_says_what_to_install(monkeypatch):
