@@ -189,7 +189,9 @@ def _rows(
     yield row | {"ci_low": np.nan, "ci_high": np.nan}
     for term in terms.to_dict("records"):
         parts = str(term["term"]).split(":")
-        kind = _kind_of(parts)
+        # As of `_column`; the intercept and the spread of clusters have no kind.
+        kinds = {"f ": "fixed", "a ": "pair" if len(parts) > 1 else "attribute"}
+        kind = kinds.get(parts[0][:2])
         if not kind:
             continue
         row = common | {"measure": ":".join(part[2:] for part in parts), "kind": kind}
@@ -200,9 +202,3 @@ def _rows(
 
 def _status(status: str, few: bool) -> str:
     return "few_clusters" if few and status in ("ok", "singular") else status
-
-
-def _kind_of(parts: list[str]) -> str:
-    """`pair`, `attribute` or `fixed`; empty for the intercept and the spread of clusters."""
-    kinds = {"f ": "fixed", "a ": "pair" if len(parts) > 1 else "attribute"}  # as of `_column`
-    return kinds.get(parts[0][:2], "")

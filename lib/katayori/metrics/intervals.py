@@ -24,14 +24,6 @@ FEW_CLUSTERS = 10
 EDGE = 0.05
 
 
-def _defined(total: np.ndarray, clusters: int) -> str:
-    if total.sum() == 0:
-        return "no_valid_answer"
-    if clusters < NO_INTERVAL_BELOW:
-        return "few_clusters"
-    return "ok"
-
-
 def mean_interval(contributions: Sequence[float], level: float = 0.95) -> dict[str, Any]:
     """A mean of one number a cluster (a difference of shares, a Diff-bias) and its interval by t.
 
@@ -64,10 +56,10 @@ def mean_interval(contributions: Sequence[float], level: float = 0.95) -> dict[s
         "ci_high": np.nan,
         "se": np.nan,
         "clusters": clusters,
-        "status": _defined(np.ones(clusters), clusters),
+        "status": "ok",
     }
-    if out["status"] != "ok":
-        return out
+    if clusters < NO_INTERVAL_BELOW:
+        return out | {"status": "few_clusters" if clusters else "no_valid_answer"}
     # Rounding leaves about 1e-17 between equal numbers.
     if np.ptp(values) < 1e-12:
         return out | {"status": "no_variation"}

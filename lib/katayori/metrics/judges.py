@@ -7,7 +7,6 @@ how often both orders name the same, `concordance` and `auc` compare the result 
 
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -34,8 +33,6 @@ from katayori.metrics.shares import cluster_share
 from katayori.metrics.sign_swap import sign_swap_test
 
 MORE = ("n_correct", "n_missing", "p_cluster", "p_sign")
-#: A frame without rows need not have the columns.
-require_if_asked = partial(require, if_asked=True)
 #: What a letter means in each order: answer 1 stands as A in order "12", as B in order "21".
 MEANING = {"12": {"A": "1", "B": "2", "C": "tie"}, "21": {"A": "2", "B": "1", "C": "tie"}}
 #: Verdicts, in the order in which equal means are settled.
@@ -82,7 +79,7 @@ def unswapped(frame: pd.DataFrame, *, order: str, letter: str, p: str = "") -> p
     letters = [*MEANING["12"]]
     names = [f"{p}_{one}" for one in letters] if p else []
     wanted = {order: _ORDER, letter: _LETTER} | dict.fromkeys(names, _P)
-    require_if_asked("unswapped", frame, wanted)
+    require("unswapped", frame, wanted, if_asked=True)
     if frame.empty:
         shares = {f"p_{verdict}": pd.Series(dtype=float) for verdict in VERDICTS if p}
         return frame.assign(verdict=pd.Series(dtype=object), **shares)
@@ -140,7 +137,7 @@ def settled(
         [['1', '2', 'tie', '1']]
     """
     wanted = {pair: LABEL} | dict.fromkeys(keep, LABEL_OR_NONE)
-    names = require_if_asked("settled", frame, wanted, by)
+    names = require("settled", frame, wanted, by, if_asked=True)
     if frame.empty:
         out = pd.DataFrame(columns=[*dict.fromkeys([*names, pair, *keep]), *_SETTLED])
         out.attrs = dict(frame.attrs)
@@ -234,7 +231,7 @@ def robustness(
         [['robustness', 0.7, 10, 1, 0.33]]
     """
     wanted = {"same": FLAG, "status": _STATUS, cluster: LABEL}
-    names = require_if_asked("robustness", frame, wanted, by)
+    names = require("robustness", frame, wanted, by, if_asked=True)
     rows = []
     for key, cell in cells(frame, names):
         each = cell["same"].astype(float).groupby(cell[cluster], sort=False).agg(["sum", "size"])
@@ -286,7 +283,7 @@ def auc(
         [0.89]
     """
     wanted = {score: NUMBER_OR_NONE, better: FLAG, cluster: LABEL}
-    names = require_if_asked("auc", frame, wanted, by)
+    names = require("auc", frame, wanted, by, if_asked=True)
     rows = [key | _area(cell, score, better, cluster) for key, cell in cells(frame, names)]
     return flat(rows, frame, names, ["measure"])
 
@@ -385,7 +382,7 @@ def concordance(
             f" name both, e.g. judge={[*judges, baseline]!r}"
         )
     wanted = dict.fromkeys([*judges, *labels], LABEL_OR_NONE) | {cluster: LABEL}
-    names = require_if_asked("concordance", frame, wanted, by)
+    names = require("concordance", frame, wanted, by, if_asked=True)
     rows = []
     for key, cell in cells(frame, names):
         found = _rows(cell, judges, labels, cell[cluster], baseline)

@@ -695,8 +695,7 @@ def _decided(row: Mapping[Any, Any], p: float) -> tuple[str, str]:
     span = f"The 90 % interval [{row['ci90_low']:.3g}, {row['ci90_high']:.3g}]"
     around = f"{row['margin']:g} around {row['line']:g}"
     if not _inside(row):
-        counted = "{needed}, {needed_low} to {needed_high}"
-        return "undecided", f"{span} reaches beyond {around}; clusters needed: about {counted}."
+        return "undecided", f"{span} reaches beyond {around}{_HOW_MANY}."
     inside = f"{span} lies inside {around}"
     if row["differ"] < DIFFER:
         few = f"only {row['differ']} clusters differ from the commonest, {DIFFER} needed"
