@@ -236,6 +236,26 @@ def test_nearly_constant_answers_have_neither_interval_nor_band(rarer, near):
     assert not near or found["band"] == WITHHELD
 
 
+@pytest.mark.parametrize(
+    ("shape", "yes", "near"),
+    [
+        (
+            (100, 3),
+            20,
+            True,
+        ),  # by chance 300 * .0667 ** 2 = 1.3 pairs
+        ((100, 3), 60, False),  # 300 * .2 ** 2 = 12
+        ((20, 2), 20, False),  # 20 * .5 ** 2 = 5 pairs are enough
+        ((21, 2), 20, True),
+    ],
+)
+def test_near_constant_counts_the_pairs_that_chance_would_make(shape, yes, near):
+    table = np.zeros(shape)
+    table.ravel()[:yes] = 1
+    assert is_near_constant(table) == near
+    assert is_near_constant(table / 2) == near, "any two values"
+
+
 def test_probabilities_may_all_be_near_one_value():
     rng = np.random.default_rng(0)
     assert not is_near_constant(rng.uniform(0.96, 0.99, (50, 3)))
