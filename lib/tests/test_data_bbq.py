@@ -2,46 +2,31 @@
 PJ-12).
 """
 
-import itertools
 import json
 import os
 import re
 
 import pytest
-import yaml
 
-from katayori import paths
 from katayori.data import bbq, catalogue
 from katayori.data.bbq import CATEGORIES, load_jbbq
-from katayori.data.multiple_choice import COLUMNS, POLARITIES
+from katayori.data.multiple_choice import COLUMNS
 from katayori.data.samples import balanced
 from katayori.data.third_party import load_bbq_answers
 from katayori.errors import KatayoriError, UnavailableError
 from katayori.frames import digest
 from katayori.papers import persona_jbbq
 from katayori.papers.persona_jbbq import CONTEXTS, OPTION_ORDERS
-from katayori.prompting.models import get_model
 from katayori.prompting.prompts import load_prompts
-from katayori.prompting.requests import build
 
-FOLDER = paths.data_dir() / persona_jbbq.FOLDERS[1]
 #: Changes only together with the version in the template files, and then everything is recorded
 #: anew.
 STUDY_DIGEST = "91fa05b5e25ec28c388b583ff47cc65e390a7a53249420abe2366f7da50ec0d7"
-SIX = list(itertools.product(CONTEXTS, POLARITIES))
 
 
 @pytest.fixture(scope="module")
 def study():
     return persona_jbbq.load_first()
-
-
-@pytest.fixture(scope="module")
-def documents():
-    return {
-        file.stem: yaml.safe_load(file.read_text(encoding="utf-8"))
-        for file in sorted(FOLDER.glob("*.yaml"))
-    }
 
 
 def options(items, what):
@@ -128,95 +113,6 @@ def test_the_two_readings_of_the_biased_answer(study):
     assert set(other) == {("biased", "counter_biased", "unknown")}
 
 
-def test_facts_tell_the_person_the_question_asks_for(study, documents):
-    """The gold person of a negative question is the subject of the negative fact, of the other one
-    the positive.
-    """
-    texts = {t["id"]: t for d in documents.values() for t in d["templates"]}
-    told = study[study["context_condition"] != "ambiguous"]
-    for item, name in zip(told.itertuples(), gold(told, "option"), strict=True):
-        key = "negative_fact" if item.polarity == "negative" else "positive_fact"
-        assert texts[item.template_id][key].replace("{person}", name) in item.context
-    assert (
-        not study.loc[study["context_condition"] == "ambiguous", "context"]
-        .str.contains("一方")
-        .any()
-    )
-
-
-def test_contexts_differ_only_in_who_did_what(study):
-    """A disambiguated context is the ambiguous one plus two facts; exchanging the two persons gives
-    the other.
-    """
-    key = ["template_id", "pair", "order", "mention", "polarity"]
-    texts = study.set_index([*key, "context_condition"])["context"].unstack()
-    named = study[study["context_condition"] == "biased"].set_index(key, drop=False)
-    for index, text in texts.iterrows():
-        item = named.loc[index]
-        who = {item[f"person_{i}"]: item[f"option_{i}"] for i in range(3)}
-        swap = {who["target"]: who["non_target"], who["non_target"]: who["target"]}
-        facts = []
-        for condition in ("biased", "counter_biased"):
-            assert text[condition].startswith(text["ambiguous"])
-            first, second = text[condition].removeprefix(text["ambiguous"]).split("一方、")
-            other = "non_target" if item["mention"] == "target" else "target"
-            assert first.startswith(who[item["mention"]]) and second.startswith(
-                who[other]
-            )  # told as they were named
-            facts.append({first, second})
-        assert {
-            re.sub("|".join(swap), lambda m, s=swap: s[m[0]], fact) for fact in facts[0]
-        } == facts[1]
-
-
-def test_every_filled_text_is_clean(study):
-    """No slot left, no doubled particle or punctuation, every sentence closed, both persons named
-    in every context.
-    """
-    for column in ("context", "question", "option_0", "option_1", "option_2"):
-        assert (
-            not study[column].str.contains(r"[{}A-Za-z\s]|。。|、、|はは|をを|にに|がが|、。").any()
-        )
-    assert (
-        study["context"].str.endswith("。").all()
-        and study["question"].str.endswith("どちらですか。").all()
-    )
-    for item in study.itertuples():
-        who = {getattr(item, f"person_{i}"): getattr(item, f"option_{i}") for i in range(3)}
-        places = {person: item.context.index(who[person]) for person in ("target", "non_target")}
-        assert item.mention == min(places, key=places.get) and who["unknown"] == item.unknown
-        assert not any(name in item.question for name in who.values())
-
-
-def test_template_files_say_what_they_are(documents):
-    """Stereotype and its origin for each template; notice, licence, canary and review state in each
-    file; no slurs.
-    """
-    assert set(documents) == set(CATEGORIES)
-    for name, document in documents.items():
-        assert (
-            document["category"] == name
-            and document["license"] == "MIT"
-            and document["language"] == "ja"
-        )
-        assert document["reviewed"] is False and "No stereotype is" in document["notice"]
-        assert (
-            "canary" not in document["notice"]
-            and "7fcec30f-b9be-4352-9983-972fdb8b58f7" in document["canary"]
-        )
-        assert len(document["unknown"]) == 5 and all(
-            len(pairs) == 3 for pairs in document["people"].values()
-        )
-        assert {t["people"] for t in document["templates"]} == set(document["people"])
-        for template in document["templates"]:
-            assert template["stereotype"].endswith(".") and len(template["known"]) > 20
-    heads = {
-        json.dumps([d[k] for k in ("version", "unknown", "notice", "canary", "contrast")])
-        for d in documents.values()
-    }
-    assert len(heads) == 1
-
-
 @pytest.mark.parametrize(
     "size, found", [(300, 300), (900, 900), (1000, 1200), (1800, 1800), (10_799, 10_800)]
 )
@@ -243,20 +139,6 @@ def test_samples_are_balanced_and_nested(study, size, found):
     if found == 1800:  # a whole block: every order once a template
         assert (chosen.groupby(["template_id", "order"]).size() == 6).all()
         assert (chosen.groupby(["category", "unknown"]).size() == 72).all()
-
-
-@pytest.mark.parametrize("size, found", [(1, 30), (60, 60), (100, 120), (299, 300)])
-def test_a_trial_of_fewer_items_takes_whole_templates_of_every_category(study, size, found):
-    chosen = balanced(study, size)
-    assert len(chosen) == found and set(chosen["item_id"]) <= set(balanced(study, 300)["item_id"])
-    assert (
-        chosen.groupby(["category", "context_condition", "polarity"]).size() == found // 30
-    ).all()
-    assert (chosen.groupby("template_id").size() == 6).all()
-
-
-def test_a_sample_of_none_is_everything(study):
-    assert balanced(study, None) is study and len(balanced(study, 99_999)) == len(study)
 
 
 # --- BBQ's own format: JBBQ from a folder, BBQ from the mirror ------------------------------------
@@ -533,70 +415,3 @@ KINDS |= {"biased": ["PJ-7", "PJ-11"], "cot_reason": ["PJ-9"]}
 @pytest.fixture(scope="module")
 def prompts():
     return load_prompts("persona_jbbq")
-
-
-@pytest.mark.parametrize("language", ["ja", "en"])
-def test_the_five_prompts_hold_what_the_paper_demands(prompts, language):
-    """PJ-7 to PJ-12: each required id is covered; personas are basic plus a system message;
-    settings in all files.
-    """
-    basic = prompts[f"pj_basic_{language}"]
-    for kind, required in KINDS.items():
-        prompt = prompts[f"pj_{kind}_{language}"]
-        assert {e["requirement"] for e in prompt.elements} == set(
-            required
-        ) and prompt.language == language
-        places = re.findall(r"\{(\w+)\}", prompt.user)
-        assert places == ["context", "question", "option_0", "option_1", "option_2"]
-        letters = {"temperature": 0, "max_tokens": 8, "logprobs": True, "top_logprobs": 20}
-        assert prompt.settings == (
-            {"temperature": 0, "max_tokens": 256} if kind == "cot_reason" else letters
-        )
-        assert not prompt.prefix and bool(prompt.system) == (kind in ("neutral", "biased"))
-        assert (prompt.user == basic.user) == (kind in ("basic", "neutral", "biased"))
-    words = "偏見|固定|差別|先入観|思い込み|prejudice|stereotyp|bias|fixed idea"
-    assert not re.search(words, basic.user) and not re.search(
-        words, prompts[f"pj_cot_{language}"].user
-    )
-
-
-@pytest.mark.parametrize("language", ["ja", "en"])
-def test_the_worked_examples_are_balanced_and_not_from_the_items(prompts, study, language):
-    """PJ-8: three examples, gold unknown, target, non-target, each at another position, about
-    groups of no item.
-    """
-    text = prompts[f"pj_para_{language}"].user
-    given = re.findall(r"0: (.+)\n1: (.+)\n2: (.+)\n(?:番号|Number): (\d)", text)
-    assert len(given) == 3 and sorted(row[3] for row in given) == ["0", "1", "2"]
-    picked = [row[int(row[3])] for row in given]
-    assert (
-        picked
-        == {
-            "ja": ["決め手がない", "地方出身の社員", "理系の学生"],
-            "en": [
-                "There is no way to tell",
-                "The clerk from the countryside",
-                "The engineering student",
-            ],
-        }[language]
-    )
-    shown = {name for row in given for name in row[:3]}
-    assert not shown & set(options(study, "option").to_numpy().ravel())
-
-
-def test_a_request_holds_the_item_and_asks_for_letter_and_probabilities(prompts, study):
-    """PJ-12: persona in the system role, temperature 0, eight tokens; the local settings keep it
-    greedy.
-    """
-    item = study.iloc[0].to_dict()
-    [request] = build([item], prompts["pj_biased_ja"], *get_model("qwen2.5-coder-0.5b"))
-    system, user = request.body["messages"]
-    assert (system["role"], user["role"]) == ("system", "user")
-    asked = f"文章: {item['context']}\n質問: {item['question']}\n"
-    options = "".join(f"{i}: {item[f'option_{i}']}\n" for i in range(3))
-    assert user["content"].endswith(f"{asked}{options}番号:")
-    assert (
-        request.body["temperature"],
-        request.body["max_tokens"],
-        request.body["top_logprobs"],
-    ) == (0, 8, 20)

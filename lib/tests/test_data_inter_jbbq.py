@@ -8,21 +8,17 @@ import os
 import re
 import subprocess
 import sys
-from collections import Counter
 
 import pandas as pd
 import pytest
 import yaml
 
 from katayori import paths
-from katayori.data import multiple_choice, samples
+from katayori.data import multiple_choice
 from katayori.errors import KatayoriError, UnavailableError
 from katayori.frames import digest
 from katayori.papers import inter_jbbq
 from katayori.papers.inter_jbbq import OPTION_ORDERS, OWN_COLUMNS, generate, load_inter_jbbq
-from katayori.prompting.models import get_model
-from katayori.prompting.prompts import load_prompts
-from katayori.prompting.requests import build
 
 FOLDER = paths.data_dir() / inter_jbbq.FOLDERS[1]
 COLUMNS = [*multiple_choice.COLUMNS, *OWN_COLUMNS]
@@ -73,10 +69,6 @@ def documents():
 def pairs(text):
     """Attribute and word (or group) of a cell such as `age=20代+gender=女性`."""
     return dict(part.split("=") for part in text.split("+"))
-
-
-def even(counts):
-    return counts.max() - counts.min() <= 1
 
 
 # --- counts and design ----------------------------------------------------------------------------
@@ -134,41 +126,6 @@ def test_attributes_are_those_of_table_2(items, documents):
     )
 
 
-def test_a_family_is_a_focal_pair_over_every_subset_of_the_others(items, documents):
-    """IJ-6 to IJ-8: k x 2^(k-1) patterns a context; in a family the words stay and only the subset
-    changes.
-    """
-    attributes = {
-        f"{t}-{c['id']}": c["attributes"]
-        for t, d in documents.items()
-        for c in d.get("contexts", [])
-    }
-    for _, family in items.groupby("focal_id"):
-        names, focal = attributes[family["template_id"].iloc[0]], family["focal"].iloc[0]
-        others = [name for name in names if name != focal]
-        wanted = {
-            frozenset((focal, *s))
-            for k in range(len(names))
-            for s in itertools.combinations(others, k)
-        }
-        assert {frozenset(subset.split("+")) for subset in family["subset"]} == wanted and len(
-            family
-        ) == len(wanted)
-        for column in ("words_a", "words_b", "groups_a", "groups_b"):
-            everything = pairs(family.loc[family["n_attributes"].idxmax(), column])
-            for row in family.itertuples():
-                assert pairs(getattr(row, column)) == {
-                    name: everything[name] for name in row.subset.split("+")
-                }
-    patterns = items.groupby("template_id").apply(
-        lambda rows: len(rows[["focal", "subset"]].drop_duplicates())
-    )
-    assert (
-        set(patterns.drop("science-humanities")) == {12, 32, 80}
-        and patterns["science-humanities"] == 192
-    )
-
-
 def test_one_attribute_differs_by_group_and_the_others_are_alike(items, documents):
     """IJ-3, IJ-7: the focal words come from the two groups of their lexicon; the rest is the same
     for both persons.
@@ -189,36 +146,6 @@ def test_one_attribute_differs_by_group_and_the_others_are_alike(items, document
             )
 
 
-def test_what_should_be_balanced_is(items, documents):
-    """IJ-8, IJ-11: focal attributes, contexts, the group that stands as A, wordings of unknown."""
-    families = items.drop_duplicates("focal_id")
-    for topic, rows in families.groupby("topic"):
-        if topic != "science":  # whose two contexts differ in size, as behind the published results
-            assert even(rows["focal"].value_counts()) and even(rows["context_id"].value_counts())
-        first = Counter((row.focal, pairs(row.groups_a)[row.focal]) for row in rows.itertuples())
-        second = Counter((row.focal, pairs(row.groups_b)[row.focal]) for row in rows.itertuples())
-        assert all(abs(first[side] - second[side]) <= 1 for side in first | second), topic
-        assert (
-            abs(
-                sum(
-                    (-1) ** list(documents["lexicons"]["attributes"][f]["groups"]).index(g) * n
-                    for (f, g), n in first.items()
-                )
-            )
-            <= 3
-        )
-        assert items[items["topic"] == topic]["unknown"].nunique() == 5
-    assert all(even(rows["focal"].value_counts()) for _, rows in families.groupby("template_id"))
-    assert all(
-        even(counts)
-        for _, counts in items.groupby("topic")["unknown"].value_counts().groupby("topic")
-    )
-    assert families["template_id"].value_counts().to_dict() | {
-        "science-humanities": 9,
-        "science-natural_sciences": 18,
-    } == (families["template_id"].value_counts().to_dict())
-
-
 def test_the_order_of_options_is_shuffled(items):
     """IJ-11: all six orders, near a sixth each; the wording of unknown is tied neither to order nor
     to subset.
@@ -230,35 +157,6 @@ def test_the_order_of_options_is_shuffled(items):
         kept = table[table.sum(axis=1) >= 100]
         assert (kept.div(kept.sum(axis=1), axis=0) - 0.2).abs().max().max() < 0.1
     assert (items["order"].str.index("u") == items["unknown_position"]).all()
-
-
-def test_nothing_excluded_is_drawn(items, others, documents):
-    """IJ-10: no person holds a combination of the exclusion lists; each has its
-    reason.
-    """
-    shared = documents["lexicons"]["exclusions"]
-    own = {
-        f"{t}-{c['id']}": c.get("exclusions", [])
-        for t, d in documents.items()
-        for c in d.get("contexts", [])
-    }
-    assert all(e["reason"] for e in (*shared, *itertools.chain(*own.values()))) and any(
-        own.values()
-    )
-    for row in itertools.chain(items.itertuples(), others.itertuples()):
-        for person in (pairs(row.words_a), pairs(row.words_b)):
-            for exclusion in (*shared, *own[row.template_id]):
-                assert not all(
-                    person.get(name) in words for name, words in exclusion["words"].items()
-                )
-
-
-def test_a_sample_takes_whole_families_of_every_context(study):
-    """`samples.balanced` serves these items, too: whole ranks, which are families, of
-    all eight contexts.
-    """
-    chosen = samples.balanced(study, 464)
-    assert len(chosen) == 4 * (16 * 4 + 8 * 2 + 4 + 32) and chosen["template_id"].nunique() == 8
 
 
 def test_the_other_presets():
@@ -289,40 +187,6 @@ def test_gold_follows_context_and_question_alone(study):
             and "一方、Bさん" in long[len(short) :]
             and rows["question"].nunique() == 2
         )
-
-
-def test_directions_are_those_of_the_topic_files(study, documents):
-    """Persons and roles follow the group named in `stereotype`; without a direction they are
-    empty.
-    """
-    directions = {
-        f"{t}-{c['id']}": c.get("stereotype", {})
-        for t, d in documents.items()
-        for c in d.get("contexts", [])
-    }
-    for row in study.itertuples():
-        group = directions[row.template_id].get(row.focal)
-        target = {pairs(row.groups_a)[row.focal]: "a", pairs(row.groups_b)[row.focal]: "b"}.get(
-            group, ""
-        )
-        persons = {letter: getattr(row, f"person_{i}") for i, letter in enumerate(row.order)}
-        roles = {letter: getattr(row, f"role_{i}") for i, letter in enumerate(row.order)}
-        assert row.stereotyped == target and persons["u"] == roles["u"] == "unknown"
-        if not target:
-            assert persons["a"] == persons["b"] == roles["a"] == roles["b"] == ""
-            assert row.context_condition in ("ambiguous", "disambiguated")
-            continue
-        other = {"a": "b", "b": "a"}[target]
-        assert (persons[target], persons[other]) == ("target", "non_target")
-        biased = target if row.polarity == "negative" else other
-        assert roles[biased] == "biased" and sorted(roles.values()) == [
-            "biased",
-            "counter_biased",
-            "unknown",
-        ]
-        if row.context_condition != "ambiguous":
-            assert row.context_condition == ("biased" if target == "b" else "counter_biased")
-    assert (study["stereotyped"] != "").mean() > 0.3
 
 
 #: Profiles of both persons as a native reader would write them: a pair for each way clauses join,
@@ -441,51 +305,12 @@ def test_every_filled_text_is_clean(study, others):
             assert not [word for word in words if word in rest]
 
 
-def test_few_items_repeat_a_prompt(study):
-    """Profiles of one attribute with two words soon run out: fewer than 1 % of the prompts repeat
-    another's text.
-    """
-    assert (
-        study.duplicated(["context", "question", "option_0", "option_1", "option_2"]).mean() < 0.01
-    )
-
-
 def test_doubles_are_counted(study):
     """IJ-8: 19 of 1,400 passages and 8 of 5,600 prompts are word for word another's."""
     passages = study[study["context_condition"] == "ambiguous"].drop_duplicates("item")
     assert (passages["context"].duplicated().sum(), len(passages)) == (19, 1400)
     prompts = study[["context", "question", "option_0", "option_1", "option_2"]]
     assert (prompts.duplicated().sum(), len(prompts)) == (8, 5600)
-
-
-def test_files_say_what_they_are(documents):
-    """Notice, licence, canary, review state and log; a source for each lexicon (IJ-4); five
-    wordings of unknown.
-    """
-    assert set(documents) == {*TABLE_2, "lessons", "lexicons"}
-    heads = [
-        json.dumps([d[k] for k in ("dataset", "version", "license", "notice", "canary")])
-        for d in documents.values()
-    ]
-    assert len(set(heads)) == 1 and re.search(
-        r"katayori-inter-study [0-9a-f-]{36} ", documents["lexicons"]["canary"]
-    )
-    for name, document in documents.items():
-        assert (
-            document["reviewed"] is False
-            and document["license"] == "MIT"
-            and "No stereotype is" in document["notice"]
-        )
-        assert document["review"] and all(
-            {"round", "by", "note"} <= set(entry) for entry in document["review"]
-        )
-        if name != "lexicons":
-            assert document["topic"] == name and len(set(document["unknown"])) == 5
-            assert all(
-                len(context["known"]) > 20 and context["label"] for context in document["contexts"]
-            )
-    for entry in documents["lexicons"]["attributes"].values():
-        assert len(entry["groups"]) == 2 and len(entry["source"]) > 40 and entry["label"]
 
 
 # --- adding topics, and what is wrong with them ---------------------------------------------------
@@ -715,17 +540,6 @@ def test_other_wrong_calls_are_named(example, tmp_path):
         generate(tmp_path, "mine")
 
 
-def test_a_lexicon_file_with_one_group_is_named(example, tmp_path):
-    (tmp_path / "library.yaml").write_text(example, encoding="utf-8")
-    (tmp_path / "lexicons.yaml").write_text(
-        "attributes: {age: {source: s, groups: {young: [若者]}}}", encoding="utf-8"
-    )
-    with pytest.raises(
-        KatayoriError, match=r"lexicons\.yaml: attributes\.age\.groups must be two lists"
-    ):
-        generate(tmp_path, "mine")
-
-
 # --- official items from a folder -----------------------------------------------------------------
 
 
@@ -814,39 +628,3 @@ def test_absent_official_items_say_so(tmp_path):
 
 
 # --- prompts --------------------------------------------------------------------------------------
-
-
-def test_the_two_prompts_hold_what_the_paper_demands(study):
-    """IJ-14: task; debias adds a warning on prejudice and the advice to choose unknown; instruction
-    before the item.
-    """
-    basic, debias = (load_prompts("inter_jbbq")[f"ij_{kind}_ja"] for kind in ("basic", "debias"))
-    for prompt in (basic, debias):
-        assert re.findall(r"\{(\w+)\}", prompt.user) == [
-            "context",
-            "question",
-            "option_0",
-            "option_1",
-            "option_2",
-        ]
-        assert prompt.settings == {
-            "temperature": 0,
-            "max_tokens": 8,
-            "logprobs": True,
-            "top_logprobs": 20,
-        }
-        assert not prompt.system and prompt.user.endswith("\n番号:")
-        for element in prompt.elements:
-            assert element["line"] in prompt.user and re.fullmatch(
-                r"IJ-\d+", element["requirement"]
-            )
-    assert len({e["line"] for e in debias.elements} - {e["line"] for e in basic.elements}) == 2
-    assert not re.search("偏見|思い込み|決まらない", basic.user)
-    head, item = basic.user.split("\n\n")
-    assert debias.user.startswith(head) and debias.user.endswith(item)
-    row = study.iloc[0].to_dict()
-    [request] = build([row], basic, *get_model("qwen2.5-coder-0.5b"))
-    assert (
-        f"文章: {row['context']}\n質問: {row['question']}\n0: {row['option_0']}\n"
-        in request.body["messages"][0]["content"]
-    )

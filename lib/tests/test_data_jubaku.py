@@ -2,7 +2,6 @@
 to JU-3, JU-14).
 """
 
-import itertools
 import json
 import os
 import re
@@ -84,12 +83,6 @@ def test_36_cases_by_4_templates_and_2_orders(study, document):
     assert "26 of definition 1, 10 of definition 2" in head
 
 
-def test_categories_are_those_of_the_published_figures():
-    """JU-1."""
-    table = paper_facts.printed("jubaku_v2", "categories")
-    assert dict(zip(table["category_ja"], table["category"], strict=True)) == CATEGORIES
-
-
 def test_both_options_make_the_same_proposal(study):
     """JU-3: an option is the proposal and a reason; what is left of the two without it are the two
     reasons.
@@ -105,31 +98,6 @@ def test_both_options_make_the_same_proposal(study):
         assert dict(zip("AB", (row.role_a, row.role_b), strict=True))[row.label] == "neutral"
 
 
-def test_length_does_not_tell_the_reasons_apart(document):
-    """JU-3: within 25 % and 12 characters in each case, and the biased reason is not the longer one
-    as a rule.
-    """
-    lengths = [(len(case["biased"]), len(case["neutral"])) for case in document["cases"]]
-    assert all(abs(b - n) <= min(0.25 * min(b, n), 12) for b, n in lengths)
-    longer, shorter = sum(b > n for b, n in lengths), sum(b < n for b, n in lengths)
-    assert abs(longer - shorter) <= 6 and abs(sum(b - n for b, n in lengths)) <= len(lengths)
-
-
-@pytest.mark.parametrize("n", [1, 2, 3])
-def test_words_of_the_dialogue_do_not_tell_the_reasons_apart(document, n):
-    """JU-3: to take the reason with more pieces of n characters from the dialogue is right half of
-    the time.
-    """
-
-    def quoted(reason: str, dialogue: str) -> float:
-        pieces = {reason[i : i + n] for i in range(len(reason) - n + 1)}
-        return sum(piece in dialogue for piece in pieces) / len(pieces)
-
-    said = [("\n".join(case["context"]), case) for case in document["cases"]]
-    right = sum(quoted(case["neutral"], text) > quoted(case["biased"], text) for text, case in said)
-    assert 14 <= right <= 22
-
-
 def test_every_checklist_is_borne_out_by_its_case(document):
     """JU-3: the neutral reason rests on words of the line given; the group's word stands in both
     reasons of 28 cases, and in one of them alone as often in the biased one as in the neutral one.
@@ -141,29 +109,6 @@ def test_every_checklist_is_borne_out_by_its_case(document):
         assert listed["words"] in case["context"][listed["line"] - 1], case["id"]
         named[tuple(listed["group"] in case[reason] for reason in ("biased", "neutral"))] += 1
     assert named == {(True, True): 28, (True, False): 4, (False, True): 4}
-
-
-def test_dialogues_are_short_turns_of_two_speakers(document):
-    for case in document["cases"]:
-        turns = [turn.split("：") for turn in case["context"]]
-        assert 3 <= len(turns) <= 6 and all(
-            len(turn) == 2 and len(turn[1]) <= 50 for turn in turns
-        ), case["id"]
-        speakers = [speaker for speaker, _ in turns]
-        assert len(set(speakers)) == 2 and all(a != b for a, b in itertools.pairwise(speakers))
-        texts = [*case["context"], case["proposal"], case["biased"], case["neutral"]]
-        assert not any(
-            re.search(r"[{}A-Za-z\s]|。。|、、|はは|をを|にに|がが|、。", text) for text in texts
-        ), case["id"]
-
-
-def test_the_file_carries_licence_canary_and_notice(document):
-    assert (
-        document["license"] == "MIT"
-        and document["reviewed"] is False
-        and "no real person" in document["notice"]
-    )
-    assert re.search(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", document["canary"])
 
 
 # --- a user's own cases ---------------------------------------------------------------------------
@@ -225,11 +170,6 @@ def test_a_wrong_case_is_named(tmp_path, changes, says):
     file = write(tmp_path, CASE, CASE | {"id": "mine2"} | changes, leak_words=["はず"])
     with pytest.raises(KatayoriError, match=rf"mine\.yaml case mine[12]: {says}"):
         load_study_jubaku(file)
-
-
-def test_a_leak_word_may_stand_in_both_reasons(tmp_path):
-    both = {"biased": "山の人は足が強いはず。", "neutral": "家がとても近いはず。"}
-    assert len(load_study_jubaku(write(tmp_path, CASE | both, leak_words=["はず"]))) == 8
 
 
 @pytest.mark.parametrize("content", ["- a", "cases: none", "cases: []", "cases: ["])
@@ -508,14 +448,6 @@ def test_bbq_items_become_unknown_against_biased():
     assert asked.bbq_two_options(nobody).empty
 
 
-def test_a_sample_of_bbq_is_balanced():
-    source = persona_jbbq.load_first()
-    frame = asked.bbq_two_options(source, 1000).drop_duplicates("case_id")
-    assert len(frame) == 1000 and frame["category"].value_counts().nunique() == 1
-    polarity = frame["case_id"].map(source.set_index("item_id")["polarity"])
-    assert polarity.value_counts().nunique() == 1
-
-
 @pytest.mark.mirror
 @mirror
 def test_comparison_sets_of_the_mirror():
@@ -561,36 +493,6 @@ def test_four_openings_over_one_definition_block(prompts):
         assert not prompt.system and not prompt.prefix
 
 
-def test_the_definitions_examples_come_from_no_case(prompts, study):
-    examples = re.findall(r"（例：(.+?)）", prompts["ju_1_ja"].user)
-    sentences = [sentence for example in examples for sentence in example.split("。") if sentence]
-    assert len(examples) == 5 and len(sentences) == 6
-    texts = "\n".join(study["context"] + study["option_a"] + study["option_b"])
-    assert not any(part in texts for sentence in sentences for part in sentence.split("、"))
-
-
-def test_requests_hold_the_item_and_end_in_the_place_of_the_letter(prompts, study):
-    item = study[study["item_id"] == "ju2-05-t3-bn"].iloc[0].to_dict()
-    [request] = build(
-        [item], prompts[f"ju_{item['template']}_ja"], *get_model("qwen2.5-coder-0.5b")
-    )
-    [message] = request.body["messages"]
-    parts = [
-        item["context"],
-        "\n\n【応答A】\n",
-        item["option_a"],
-        "\n\n【応答B】\n",
-        item["option_b"],
-        "\n\nAかBの一文字",
-    ]
-    assert "".join(parts) in message["content"] and message["content"].endswith("\n答え:")
-    assert (
-        request.body["temperature"],
-        request.body["max_tokens"],
-        request.body["top_logprobs"],
-    ) == (0, 8, 20)
-
-
 def test_the_official_instruction_is_sent_verbatim(prompts, tmp_path):
     """JU-8: nothing is added, nothing filled in, not even braces within it."""
     rows = variants()
@@ -598,37 +500,6 @@ def test_the_official_instruction_is_sent_verbatim(prompts, tmp_path):
     item = load_jubaku(official(tmp_path, *rows)).iloc[0].to_dict()
     [request] = build([item], prompts["ju_official"], *get_model("qwen2.5-coder-0.5b"))
     assert request.body["messages"] == [{"role": "user", "content": rows[0]["instruction"]}]
-
-
-def test_the_neutral_prompt_of_the_other_benchmarks_names_no_group(prompts):
-    """JU-14: same places and same request for a letter, without the definition of bias in
-    reasons.
-    """
-    for language in ("ja", "en"):
-        prompt = prompts[f"ju_two_option_{language}"]
-        assert prompt.language == language and re.findall(r"\{(\w+)\}", prompt.user) == [
-            "context",
-            "option_a",
-            "option_b",
-        ]
-        assert {e["requirement"] for e in prompt.elements} == {
-            "JU-14"
-        } and "例：" not in prompt.user
-    assert (
-        prompts["ju_two_option_ja"].user.split("\n")[-2] == prompts["ju_1_ja"].user.split("\n")[-2]
-    )
-
-
-def test_the_group_stands_in_either_reason_alone_equally_often(study):
-    """By the texts themselves; a split in two once took all others for the biased one."""
-    cases = study.drop_duplicates("case_id").set_index("case_id")
-    for words in jubaku_v2.group_words(STUDY_FILE).values():
-        stands = Counter(
-            (words[case] in row.reason_biased, words[case] in row.reason_neutral)
-            for case, row in cases.iterrows()
-        )
-        assert stands[True, False] == stands[False, True] == 4
-        assert stands.total() == 36
 
 
 # --- sets without their texts ---------------------------------------------------------------------
@@ -651,8 +522,3 @@ def test_ids_tell_what_the_rows_tell(tmp_path):
 def test_an_id_of_another_form_is_refused(item_id):
     with pytest.raises(KatayoriError, match=f"item id '{item_id}' tells no case"):
         jubaku.items_of_ids([item_id])
-
-
-def test_without_ids_a_set_by_id_is_empty_and_has_its_columns():
-    none = jubaku.items_of_ids([])
-    assert none.empty and list(none) == list(jubaku.items_of_ids(["0_0_fwd"]))

@@ -17,8 +17,6 @@ from katayori.papers.discrim_eval import (
     COLUMNS,
     GENDERS,
     RACES,
-    fill,
-    item_id,
     load_official,
     load_study,
 )
@@ -42,17 +40,6 @@ def test_the_study_set_is_the_full_cross(study):
     assert study["item_id"].is_unique and study["filled_template"].is_unique
     for _, rows in study.groupby("decision_question_id"):
         assert list(rows[["age", "gender", "race"]].itertuples(index=False, name=None)) == CROSS
-
-
-def test_ids_and_labels_are_fit_for_use():
-    """DE-3: own ids with a label each; counterparts of the paper's three questions are named
-    beforehand.
-    """
-    questions = discrim_eval.load_questions()
-    assert len(questions) == 70 and questions["id"].is_unique and questions["label"].is_unique
-    assert questions["label"].str.contains(": ").all()
-    assert set(questions["counterpart_of"].dropna()) == {19, 29, 89}
-    assert re.fullmatch(r".+ v\d+", discrim_eval.study_version())
 
 
 def test_every_filled_text_is_clean(study):
@@ -82,35 +69,6 @@ def test_pronouns_never_name_the_other_gender(study, gender, wrong):
         assert len(re.findall(rf"(?i)\b(?:{wrong})\b", mine)) <= len(
             re.findall(rf"(?i)\b(?:{wrong})\b", theirs)
         )
-
-
-def test_slots_verbs_and_articles():
-    template = (
-        "{A_person}: {They} {says|say} {they} {is|are} {themself}; {their} {theirs} {them}."
-        " The {person}, {a_person}."
-    )
-    assert fill(template, 80, "non-binary", "Asian") == (
-        "An 80-year-old Asian non-binary person: They say they are themself; their theirs them. "
-        "The 80-year-old Asian non-binary person, an 80-year-old Asian non-binary person."
-    )
-    assert (
-        fill("{They} {is|are} {their}, {them}, {theirs}, {themself}", 20, "male", "Black")
-        == "He is his, him, his, himself"
-    )
-    assert fill("{Their} {has|have}", 20, "female", "Black") == "Her has"
-    assert [fill("{a_person}", age, "male", "white").split()[0] for age in AGES] == ["a"] * 6 + [
-        "an"
-    ] + ["a"] * 2
-    with pytest.raises(KatayoriError, match=r"unknown slot \{age\}.*slots are A_person"):
-        fill("{age}", 20, "male", "white")
-
-
-def test_item_ids_are_the_same_rule_for_every_set(study):
-    assert item_id(29, 20, "male", "Native American") == "q029-020-male-native_american"
-    row = study.iloc[1234]
-    assert row["item_id"] == item_id(
-        row["decision_question_id"], row["age"], row["gender"], row["race"]
-    )
 
 
 # --- a user's own questions -----------------------------------------------------------------------
@@ -260,18 +218,3 @@ def test_the_upstream_rows_of_the_mirror_load():
     with pytest.raises(KatayoriError, match="70 of 9450 cells"):
         load_official(catalogue.path_of("discrim_eval_sample"))
     assert items["filled_template"].str.len().min() > 100
-
-
-def test_counterparts_and_labels_stand_beside_the_items(tmp_path):
-    """DE-3: labels and counterparts of our questions; upstream ones stand for themselves and carry
-    their number.
-    """
-    ours = load_study().groupby("decision_question_id")
-    assert len(ours) == 70 and ours.size().eq(135).all()
-    assert ours["label"].nunique().eq(1).all()
-    named = ours["counterpart_of"].first().dropna().astype(int)
-    assert {theirs: own for own, theirs in named.items()} == {29: 101, 89: 130, 19: 131}
-    path = _official(tmp_path / "part.jsonl", [_row(29), _row(102)])
-    theirs = load_official(path, partial=True).set_index("decision_question_id")
-    assert theirs.loc[29, "counterpart_of"] == 29 and theirs["counterpart_of"].notna().sum() == 1
-    assert theirs.loc[102, "label"] == "question 102"

@@ -90,17 +90,6 @@ def test_the_lock_holds_every_dependency_on_each_python(python):
     assert set(environment.locked(python)) >= FIRST
 
 
-def test_lock_applies_markers():
-    assert environment.locked("3.11")["scipy"] < environment.locked("3.12")["scipy"]
-
-
-def test_this_interpreter_runs_the_locked_versions():
-    import importlib.metadata
-
-    found = {name: importlib.metadata.version(name) for name in CARD}
-    assert found == {name: environment.locked()[name] for name in CARD}
-
-
 def _checkout(folder: Path, monkeypatch) -> Path:
     (folder / "lib").mkdir()
     (folder / "lib" / "requirements.lock").write_text("")
@@ -171,16 +160,6 @@ def test_the_pages_tools_are_added_once_and_again_when_a_lock_changes(tmp_path, 
     assert installed == [lock] * 3
 
 
-def test_a_failure_to_add_the_pages_tools_is_tried_again(tmp_path, monkeypatch):
-    root = _checkout(tmp_path, monkeypatch)
-    (root / "lib" / "requirements-site.lock").write_text("")
-    (root / ".venv").mkdir()
-    monkeypatch.setattr(environment, "find_uv", lambda **_: "false")
-    with pytest.raises(KatayoriError, match="registry"):
-        environment.setup_site()
-    assert not (root / ".venv" / "katayori-site.stamp").exists()
-
-
 def test_an_environment_of_its_own_is_made_once_and_a_failure_is_tried_again(
     tmp_path, monkeypatch, capsys
 ):
@@ -236,18 +215,6 @@ def steps(target: str) -> list[str]:
     return [" ".join(line.split()) for line in lines if ".venv/bin/" in line]
 
 
-def test_check_is_the_gates_and_the_fast_tests_and_runs_no_notebook():
-    commands = steps("check")
-    assert [line for line in commands if "ruff format --quiet --check" in line]
-    assert [line for line in commands if "ruff check" in line]
-    assert [line for line in commands if "-m mypy" in line]
-    tests = [line for line in commands if "pytest" in line]
-    assert len(tests) == 1
-    assert "-m 'quick and not slow' lib/tests" in tests[0]
-    assert " -n " not in tests[0]
-    assert not [line for line in commands if "reproduce" in line or "nbval" in line]
-
-
 @pytest.mark.parametrize(("target", "without"), [("test", "-m 'not slow_all'"), ("test-all", "")])
 def test_test_reproduces_first_passes_the_gates_once_and_ends_with_pytest(target, without):
     commands = steps(target)
@@ -263,14 +230,6 @@ def test_test_reproduces_first_passes_the_gates_once_and_ends_with_pytest(target
     assert without in tests and ("-m 'not" in tests) == bool(without)
     books = sorted((paths.root() / "notebooks").glob("*.ipynb"))
     assert books and all(f"notebooks/{book.name}" in tests for book in books)
-
-
-def test_the_pages_tools_come_before_the_pages_and_nowhere_else():
-    commands = steps("site")
-    assert commands[-2].endswith("katayori_tools.environment setup-site")
-    assert "katayori site" in commands[-1]
-    for target in ("reproduce", "test", "check"):
-        assert not [line for line in steps(target) if "setup-site" in line]
 
 
 def test_the_continuous_run_is_make_test():

@@ -41,36 +41,6 @@ def test_every_published_model_is_registered(paper):
     assert set(paper_facts.printed(paper, "models").model) <= set(by_name(paper))
 
 
-@pytest.mark.parametrize("paper", paper_ids())
-def test_names_in_other_published_tables_are_known(paper):
-    for name in paper_facts.printed_tables(paper):
-        frame = paper_facts.printed(paper, name)
-        if "model" in frame:
-            assert set(frame.model) <= set(by_name(paper)), name
-
-
-def test_ids_are_unique_slugs_with_all_fields():
-    assert len(MODELS) == len(RAW["models"])
-    for m in MODELS.values():
-        assert re.fullmatch(r"[a-z0-9.-]+", m["id"])
-        assert m.keys() >= FIELDS, m["id"]
-        assert sorted(m["papers"]) == sorted(m["name_in_paper"]), m["id"]
-        asked = m["endpoint"] if isinstance(m["endpoint"], list) else [m["endpoint"]]
-        assert asked and set(asked) <= set(ENDPOINTS), m["id"]
-        # Unquoted on and off are booleans in YAML.
-        assert m["thinking"] in ("none", "off", "on", "always", "n/a", None), m["id"]
-        assert m["access"] in ("open", "closed")
-        assert m["group"] in ("global", "japanese", None)
-        assert m["release_date"] is None or re.fullmatch(r"\d{4}-\d\d-\d\d", m["release_date"]), m[
-            "id"
-        ]
-        assert (m["price_input"] is None) == (m["price_output"] is None)
-        assert not m["price_input"] or "as of" in m["price_note"], (
-            f"{m['id']}: a price needs its date"
-        )
-        assert m["thinking"] not in ("on", "off", "always") or m["thinking_how"], m["id"]
-
-
 def test_endpoints_are_complete_and_local_ones_on_loopback():
     supports = {
         "seed",

@@ -15,7 +15,6 @@ from katayori import paths
 from katayori.errors import KatayoriError
 from katayori.prompting import models
 from katayori.prompting.prompts import load_prompts
-from katayori.provenance import CARD
 from katayori_tools import cli, doctor, environment
 
 LIB = paths.root() / "lib"
@@ -60,16 +59,6 @@ def test_the_core_is_light_and_the_rest_are_extras():
     assert EXTRAS["all"] == ["katayori[tools,pages,engines]"]
     heavy = {name for name in HEAVY if name != "IPython"}  # it comes with jupyterlab
     assert heavy <= names(EXTRAS["tools"] + EXTRAS["pages"] + EXTRAS["engines"])
-
-
-def test_every_package_of_the_card_is_asked_for():
-    asked = names(PYPROJECT["project"]["dependencies"]).union(*map(names, EXTRAS.values()))
-    assert set(CARD) <= asked
-
-
-def test_the_console_command_is_that_of_make():
-    module, function = PYPROJECT["project"]["scripts"]["katayori"].split(":")
-    assert module == cli.__name__ and getattr(cli, function) is cli.main
 
 
 @pytest.mark.slow
@@ -148,17 +137,6 @@ def test_data_without_a_checkout_are_one_line(installed, ask):
     with pytest.raises(KatayoriError, match="set the environment variable KATAYORI_ROOT") as error:
         ask()
     assert "\n" not in str(error.value)
-
-
-def test_a_command_without_a_checkout_says_one_line(installed, capsys):
-    assert cli.main(["bench"]) == 2
-    lines = capsys.readouterr().err.splitlines()
-    assert len(lines) == 1 and lines[0].startswith("katayori: ") and "KATAYORI_ROOT" in lines[0]
-
-
-def test_a_named_checkout_goes_before_what_was_shipped(installed, tmp_path, monkeypatch):
-    monkeypatch.setenv("KATAYORI_ROOT", str(tmp_path))
-    assert paths.registry("models.yaml") == tmp_path / "data" / "models.yaml"
 
 
 def test_a_missing_package_is_one_line_and_a_fault_of_ours_is_not(monkeypatch, capsys):

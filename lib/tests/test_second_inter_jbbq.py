@@ -2,17 +2,14 @@
 exclusions.
 """
 
-import re
 from collections import Counter
 from itertools import pairwise, product
 
 import pandas as pd
 import pytest
-import yaml
 
 from katayori import paths
 from katayori.data import multiple_choice
-from katayori.data.files import read_yaml
 from katayori.errors import KatayoriError
 from katayori.papers import get_paper, inter_jbbq
 from katayori_tools.asked import planned
@@ -72,29 +69,6 @@ def test_every_combination_of_the_factors_comes_once(families):
     assert len(counts) == 6 * 5 * 2 * 2 * 2 == len(families) and (counts == 1).all()
 
 
-def test_each_topic_is_balanced_by_itself(families):
-    for _, one in families.groupby("topic"):
-        assert set(Counter(one["order"]).values()) == {10}
-        assert set(Counter(one["unknown"]).values()) == {12}
-        for factor in inter_jbbq.DESIGN:
-            assert set(Counter(one[factor]).values()) == {30}
-    for _, one in families.groupby("template_id"):
-        assert set(one["order"]) == set(inter_jbbq.OPTION_ORDERS)
-
-
-def test_the_stereotyped_person_stands_everywhere_alike(families):
-    known = families[families["stereotyped"] != ""]
-    assert len(known) == 120
-    stereotyped = known["stereotyped"]
-    named_first = stereotyped == known["mention"]
-    worse = stereotyped == known["bad"]
-    assert abs((stereotyped == "a").sum() - 60) <= 2
-    assert abs(named_first.sum() - 60) <= 2 and abs(worse.sum() - 60) <= 2
-    assert pd.crosstab(named_first, worse).to_numpy().min() >= 28
-    assert pd.crosstab(stereotyped, known["outcome"]).to_numpy().min() >= 27
-    assert pd.crosstab(worse, known["focal"]).diff().iloc[1].abs().max() <= 2
-
-
 def test_the_answer_of_a_clear_context_is_told_and_stands_everywhere(items):
     clear = items[items["context_condition"] != "ambiguous"]
     assert set(Counter(clear["label"]).values()) == {480}
@@ -125,21 +99,6 @@ def test_the_rule_without_reading_is_right_by_chance(items):
     assert pd.crosstab(first_named, by_outcome).to_numpy().tolist() == [[360, 360], [360, 360]]
 
 
-def test_order_of_mention_and_of_outcomes(items):
-    for row in items.drop_duplicates("item").itertuples():
-        persons = re.findall("[AB]さん", row.context)
-        assert persons[0] == row.mention.upper() + "さん"
-        assert re.findall("[AB]さん", row.question)[0] == persons[0]
-    outcomes = {
-        (topic["topic"], context["id"]): context
-        for topic in inter_jbbq.study_topics(2)
-        for context in topic["contexts"]
-    }
-    for row in items.itertuples():
-        told = outcomes[row.topic, row.context_id][row.outcome]
-        assert f"一人は{told}が" in row.context
-
-
 def test_no_doubles(items, quarter, blank):
     assert not items.duplicated(["context", "question", *OPTIONS]).any()
     ambiguous = items[items["context_condition"] == "ambiguous"].drop_duplicates("item")
@@ -149,10 +108,6 @@ def test_no_doubles(items, quarter, blank):
         assert frame["item_id"].is_unique
     everywhere = [*items["item_id"], *quarter["item_id"], *blank["item_id"]]
     assert len(set(everywhere)) == len(everywhere)
-
-
-def test_the_set_is_the_same_again(items):
-    pd.testing.assert_frame_equal(items, get_paper("inter_jbbq").sets()["balanced"]())
 
 
 def test_no_profile_holds_an_excluded_combination(items):
@@ -171,18 +126,6 @@ def test_the_persons_differ_in_the_focal_attribute_alone(items):
         assert [name for name in a if a[name] != b[name]] == [row.focal]
         for words in (a, b):
             assert all(word in row.context for word in words.values())
-
-
-def test_numbers_of_attributes_and_focal_attributes(items):
-    single = items.drop_duplicates("item")
-    counts = pd.crosstab(single["topic"], single["n_attributes"])
-    assert counts.loc["housing"].tolist() == [20, 40, 60, 40, 20, 0]
-    assert counts.loc["manners"].tolist() == [30, 60, 60, 30, 0, 0]
-    assert counts.loc["marriage"].tolist() == [20, 40, 60, 40, 20, 0]
-    assert (counts.loc["science"] > 0).all()
-    families = items.drop_duplicates("focal_id")
-    housing = families[families["topic"] == "housing"]
-    assert set(Counter(housing["focal"]).values()) == {12}
 
 
 def test_the_quarter_holds_whole_families_in_twelve_ways(items, quarter):
@@ -204,17 +147,6 @@ def test_the_quarter_holds_whole_families_in_twelve_ways(items, quarter):
     assert all(9 <= n <= 12 for n in Counter(families["order"]).values())
 
 
-def test_likelihood_scores_both_persons_without_a_list(quarter, blank):
-    file = paths.data_dir() / "prompts" / "inter_jbbq" / "ij_lik_basic_ja.yaml"
-    prompt = yaml.safe_load(file.read_text(encoding="utf-8"))
-    assert prompt["kind"] == "likelihood"
-    assert prompt["continuations"] == list(inter_jbbq.ANSWERS)
-    assert re.findall(r"\{(\w+)\}", prompt["user"]) == ["context", "question"]
-    assert all(part["line"] in prompt["user"] for part in prompt["elements"])
-    for frame in (quarter, blank):
-        assert (frame["answer_a"] == "Aさん").all() and (frame["answer_b"] == "Bさん").all()
-
-
 def test_blank_persons_are_told_apart_by_nothing(blank):
     assert len(blank) == 320 and (blank["context_condition"] == "ambiguous").all()
     assert set(Counter(blank["stereotyped"]).values()) == {160}
@@ -227,46 +159,6 @@ def test_blank_persons_are_told_apart_by_nothing(blank):
         for name in {name for context in topic["contexts"] for name in context["attributes"]}:
             words = [w for group in topic["lexicon"][name]["groups"].values() for w in group]
             assert not texts.str.contains("|".join(words)).any(), name
-
-
-@pytest.mark.parametrize("edition", [2, 3])
-def test_every_name_is_one_of_the_lexicons(edition):
-    for topic in inter_jbbq.study_topics(edition):
-        lexicon = topic["lexicon"]
-        words = {
-            name: {word for group in entry["groups"].values() for word in group}
-            for name, entry in lexicon.items()
-        }
-        for context in topic["contexts"]:
-            assert set(context["attributes"]) <= set(lexicon), context["id"]
-        for exclusion in topic["exclusions"]:
-            assert all(set(some) <= words[name] for name, some in exclusion["words"].items())
-
-
-def test_the_files_say_what_they_are():
-    for name in ("lexicons", *inter_jbbq.TOPICS):
-        document = read_yaml(paths.data_dir() / inter_jbbq.FOLDERS[2] / f"{name}.yaml", "file")
-        assert document["reviewed"] is False and document["license"] == "MIT"
-        assert document["version"] == 2 and document["notice"] and document["canary"]
-
-
-def test_every_edit_of_the_proof_reading_could_be_made_and_changes_no_profile():
-    """What is proposed stands once in the passage and touches no word of a profile (IJ-10)."""
-    decided = set()
-    for topic in inter_jbbq.study_topics(2):
-        groups = [entry["groups"].values() for entry in topic["lexicon"].values()]
-        words = {word for of_attribute in groups for group in of_attribute for word in group}
-        words.update(topic["persons"])
-        passages = {context["id"]: context for context in topic["contexts"]}
-        for edit in topic["proofreading"]:
-            passage = [str(text) for text in passages[edit["passage"]].values()]
-            assert sum(text.count(edit["before"]) for text in passage) == 1, edit
-            counts = [
-                [text.count(word) for word in words] for text in (edit["before"], edit["after"])
-            ]
-            assert counts[0] == counts[1], edit
-            decided.add(edit["decision"])
-    assert decided == {"refused", "next version"}
 
 
 # -- which items are the study ---------------------------------------------------------------------

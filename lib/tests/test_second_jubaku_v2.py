@@ -6,15 +6,12 @@ import re
 from collections import Counter
 
 import pytest
-import yaml
 
-from katayori import paths
 from katayori.data import jubaku
 from katayori.data.files import read_yaml
 from katayori.papers import get_paper, jubaku_v2
 
 CASES = jubaku_v2.case_file("study2")
-PROMPTS = paths.data_dir() / "prompts" / "jubaku_v2"
 
 
 @pytest.fixture(scope="module")
@@ -30,10 +27,6 @@ def cases(study):
 @pytest.fixture(scope="module")
 def listed():
     return read_yaml(CASES, "case file")["cases"]
-
-
-def prompt(name):
-    return yaml.safe_load((PROMPTS / f"{name}.yaml").read_text(encoding="utf-8"))
 
 
 def test_36_cases_by_4_templates_and_2_orders(study, listed):
@@ -106,15 +99,6 @@ def test_no_rule_that_reads_nothing_beats_lots(cases):
     assert scores.mean().between(0.4, 0.6).all()
 
 
-def test_likelihood_rows_have_no_order_and_no_option(study):
-    items = get_paper("jubaku_v2").sets()["study2_lik"]()
-    assert len(items) == 144 == items["item_id"].nunique()
-    assert not {"option_a", "option_b", "order", "label"} & set(items.columns)
-    known = study.drop_duplicates("case_id").set_index("case_id")
-    assert (items["biased_words"] == items["case_id"].map(known["reason_biased"])).all()
-    assert (items["neutral_words"] == items["case_id"].map(known["reason_neutral"])).all()
-
-
 def test_bbq_shaped_items_as_two_options():
     items = get_paper("jubaku_v2").sets()["study2_qa"]()
     assert items["item_id"].is_unique and items["item_id"].str.startswith("ju2-qa-").all()
@@ -127,35 +111,3 @@ def test_bbq_shaped_items_as_two_options():
     opening = one_each["context"].str.split("と").str[0]
     named = [who in text for text, who in zip(opening, one_each["reason_biased"], strict=True)]
     assert 80 <= sum(named) <= 120, sum(named)
-
-
-def test_likelihood_prompts_are_the_letter_prompts_without_letters():
-    definition = prompt("ju_1_ja")["user"].split("\n\n", 1)[1].split("\n\n【会話】")[0]
-    for n in jubaku.TEMPLATES:
-        asked = prompt(f"ju_lik_{n}_ja")
-        assert asked["kind"] == "likelihood" and asked["only"] == {"template": n}
-        assert asked["continuations"] == ["biased_words", "neutral_words"]
-        assert definition in asked["user"] and asked["user"].endswith("\n理由:")
-    plain = prompt("ju_lik_plain_ja")
-    assert "偏" not in plain["user"] and plain["user"].endswith("\n理由:")
-    ids = [*(f"ju_lik_{n}_ja" for n in jubaku.TEMPLATES), "ju_lik_plain_ja"]
-    openings = {prompt(name)["user"].split("\n")[0] for name in ids}
-    assert len(openings) == 5
-    for name in ids:
-        asked = prompt(name)
-        assert re.findall(r"\{(\w+)\}", asked["user"]) == ["context", "proposal"]
-        assert not asked.get("settings")
-        assert all(part["line"] in asked["user"] for part in asked["elements"]), name
-
-
-def test_the_definitions_examples_come_from_no_case(study):
-    examples = re.findall(r"（例：(.+?)）", prompt("ju_lik_1_ja")["user"])
-    parts = [p for e in examples for s in e.split("。") for p in s.split("、") if p]
-    texts = "\n".join(study["context"] + study["option_a"] + study["option_b"])
-    assert not any(part in texts for part in parts)
-
-
-def test_the_file_says_what_it_is():
-    document = read_yaml(CASES, "case file")
-    assert document["reviewed"] is False and document["license"] == "MIT"
-    assert document["version"] == 3 and document["notice"] and document["canary"]

@@ -1,6 +1,5 @@
 """Second edition of notebook 02's items: counts, balance, wording and prompts."""
 
-import itertools
 import re
 
 import pandas as pd
@@ -12,12 +11,10 @@ from katayori.data.bbq import CATEGORIES
 from katayori.data.multiple_choice import COLUMNS, POLARITIES
 from katayori.frames import digest
 from katayori.papers import persona_jbbq as items
-from katayori.papers.persona_jbbq import CONTEXTS, OPTION_ORDERS
+from katayori.papers.persona_jbbq import OPTION_ORDERS
 from katayori_tools.paper_files import SECOND, study_sets
 
-FOLDER = paths.data_dir() / items.FOLDERS[2]
 PROMPTS = paths.data_dir() / "prompts" / "persona_jbbq"
-CONDITIONS = ("basic", "neutral", "biased", "para", "cot")
 DESIGN = ["category", "context_condition", "polarity", "mention"]
 #: Change only together with the version in the files, and then everything is recorded anew.
 DIGESTS = {
@@ -85,14 +82,6 @@ def test_every_pair_is_in_both_orders_of_mention(study2, frames):
         assert set(table) == {("other_first", "target_first")}
 
 
-def test_mention_says_who_is_named_first(frames):
-    for name, frame in frames.items():
-        for row in frame.to_dict("records"):
-            text = row["context"] + row["question"]
-            target, other = (text.index(words) for words in persons_of(row))
-            assert (target < other) == (row["mention"] == "target_first"), (name, row["item_id"])
-
-
 def test_no_doubles(frames):
     ids = [ident for frame in frames.values() for ident in frame["item_id"]]
     assert len(ids) == len(set(ids))
@@ -116,37 +105,6 @@ def test_persons_are_named_once_in_the_scene_and_once_in_what_is_added(study2):
             assert words not in row["question"]
 
 
-def test_controls_name_the_persons_once(frames):
-    for name in ("study2_controls", "study2_blank"):
-        for row in frames[name].to_dict("records"):
-            text = row["context"] + row["question"]
-            assert [text.count(words) for words in persons_of(row)] == [1, 1], row["item_id"]
-
-
-def test_options_are_short_and_alike_in_length(frames):
-    for name, frame in frames.items():
-        for row in frame.drop_duplicates("pair_id").to_dict("records"):
-            target, other = map(len, persons_of(row))
-            assert max(target, other) <= 14, (name, row["target_words"])
-            assert abs(target - other) <= 2, (name, row["target_words"], row["other_words"])
-    means = frames["study2"][["target_words", "other_words"]].map(len).mean()
-    assert abs(means["target_words"] - means["other_words"]) < 0.5
-
-
-def test_the_sex_of_both_persons_is_stated(study2):
-    for row in study2.drop_duplicates("pair_id").to_dict("records"):
-        sexes = [re.search(r"(男|女|父|母)[^男女父母]*$", w) for w in persons_of(row)]
-        assert all(sexes), row["pair_id"]
-        female = [match.group(1) in "女母" for match in sexes]
-        assert (female[0] != female[1]) == (row["category"] == "gender"), row["pair_id"]
-
-
-def test_half_of_the_targets_are_women_in_every_category(study2):
-    pairs = study2.drop_duplicates("pair_id")
-    women = pairs["target_words"].str.contains(r"(?:女|母)[^男女父母]*$")
-    assert set(women.groupby(pairs["category"]).sum()) == {10}
-
-
 def test_the_ambiguous_passage_holds_no_answer(study2):
     """Neither act nor trait: what is asked stands only in what is added."""
     texts = {template["id"]: template for template in items.scenes()}
@@ -157,12 +115,6 @@ def test_the_ambiguous_passage_holds_no_answer(study2):
             assert act not in row["context"], row["item_id"]
         assert not re.search(TRAITS, row["context"]), row["item_id"]
         assert row["answer_person"] == "unknown"
-
-
-def test_questions_ask_for_an_act(study2):
-    for question in study2["question"].unique():
-        assert question.endswith("のはどちらですか。")
-        assert not re.search(TRAITS, question), question
 
 
 def test_the_clear_passages_differ_in_nothing_but_who_did_what(study2):
@@ -196,76 +148,7 @@ def test_orders_are_complete_and_roles_right(frames):
         assert row[f"role_{row['label']}"] == gold
 
 
-def test_blanks_say_nothing_of_a_group_and_spread_the_orders(frames):
-    frame = frames["study2_blank"]
-    groups = {words for pair in items.scenes() for words in pair["persons"]}
-    assert not groups & set(frame["target_words"]) | groups & set(frame["other_words"])
-    counts = frame.groupby(["polarity", "mention"])["order"].value_counts()
-    assert set(counts) == {12, 13} and len(counts) == 4 * len(OPTION_ORDERS)
-    assert set(frame["label"].value_counts()) == {100}
-
-
-def test_no_meaningless_trait_is_mostly_the_target(frames):
-    texts = yaml.safe_load((FOLDER / "controls.yaml").read_text(encoding="utf-8"))
-    for name in ("study2_controls", "study2_blank"):
-        for trait in itertools.chain(*texts["meaningless"]):
-            target, other = (
-                frames[name][column].str.startswith(trait).sum()
-                for column in ("target_words", "other_words")
-            )
-            assert target + other >= 24 and abs(target - other) <= 4, (name, trait)
-
-
-def test_the_unrelated_questions_are_turned_round(frames):
-    """No question always has the place of the negative one."""
-    frame = frames["study2_controls"].query("control == 'unrelated'")
-    table = pd.crosstab(frame["question"], frame["polarity"])
-    assert (table == 10).to_numpy().all()
-
-
-def test_files_carry_notice_licence_and_canary():
-    for file in FOLDER.glob("*.yaml"):
-        document = yaml.safe_load(file.read_text(encoding="utf-8"))
-        assert document["license"] == "MIT" and document["reviewed"] is False
-        assert document["version"] == 2 and "stereotypes" in document["notice"]
-        assert document["canary"].startswith("katayori-bbq-study-2 ")
-    assert {file.stem for file in FOLDER.glob("*.yaml")} == {*CATEGORIES, "controls"}
-
-
-def test_every_template_names_its_stereotype_and_where_it_is_met():
-    for template in items.scenes():
-        assert template["stereotype"].endswith(".") and template["source"]
-        assert not re.search(r"\b(19|20)\d\d\b", template["source"])
-
-
 def test_the_sets_are_frozen_and_the_same_every_time(frames):
     assert {name: digest(frame, *frame.columns) for name, frame in frames.items()} == DIGESTS
     for name, frame in frames.items():
         pd.testing.assert_frame_equal(frame, items.PAPER.sets()[name]())
-
-
-def test_likelihood_prompts_are_the_conditions_of_the_chat_prompts(prompts):
-    for condition in CONDITIONS:
-        prompt = prompts[f"pj_lik_{condition}_ja"]
-        assert prompt["kind"] == "likelihood" and "settings" not in prompt
-        assert prompt["continuations"] == ["target_words", "other_words"]
-        assert prompt.get("system") == prompts[f"pj_{condition}_ja"].get("system")
-        assert re.findall(r"\{(\w+)\}", prompt["user"]) == ["context", "question"]
-        assert not re.search(r"選択肢|番号", prompt["user"])
-    bodies = {prompts[f"pj_lik_{c}_ja"]["user"] for c in ("basic", "neutral", "biased")}
-    assert len(bodies) == 1
-
-
-def test_every_line_named_as_an_element_is_in_its_prompt(prompts):
-    for name, prompt in prompts.items():
-        if prompt.get("kind") == "likelihood":
-            text = prompt.get("system", "") + prompt["user"]
-            assert all(element["line"] in text for element in prompt["elements"]), name
-
-
-def test_columns_hold_all_places_of_the_prompts(frames, prompts):
-    for frame, (name, prompt) in itertools.product(frames.values(), prompts.items()):
-        if prompt.get("kind") == "likelihood":
-            places = set(re.findall(r"\{(\w+)\}", prompt["user"])) | set(prompt["continuations"])
-            assert places | set(prompt.get("only", {})) <= set(frame.columns), name
-    assert set(CONTEXTS) == set(frames["study2"]["context_condition"])

@@ -69,13 +69,6 @@ def test_the_rows_to_ask_carry_cluster_and_every_place_of_the_prompts(paper):
             assert "{" not in filled[-1]["content"], prompt.id
 
 
-def test_few_clusters_are_spread_over_what_there_is():
-    """Templates over categories, families over topics, pairs over questions."""
-    assert read_items("persona_jbbq", "study", limit=5).items["category"].nunique() == 5
-    assert read_items("inter_jbbq", "study", limit=4).items["category"].nunique() == 4
-    assert read_items("logprob_judge", "study", limit=20).items["question_id"].nunique() == 20
-
-
 @pytest.mark.parametrize("limit", [0, -5, 10**12, True, 1.5, "3"])
 def test_other_limits_are_refused(limit):
     with pytest.raises(KatayoriError, match="valid: a whole number of clusters"):
@@ -120,13 +113,6 @@ def test_any_part_of_jbbq_is_read_and_its_counts_stand_beside_the_papers(tmp_pat
     pd.testing.assert_frame_equal(single.items, found.items)
     with pytest.raises(UnavailableError, match="no JBBQ files"):
         read_items("persona_jbbq", "study", own=OwnItems(jbbq=str(tmp_path / "none")))
-
-
-def test_the_whole_jbbq_has_nothing_to_be_said_of(tmp_path, monkeypatch):
-    folder = own_items.write("persona_jbbq", tmp_path)
-    monkeypatch.setattr(persona_jbbq, "CATEGORIES", {"age": 12})
-    found = read_items("persona_jbbq", "study", own=OwnItems(jbbq=folder))
-    assert (found.name, found.notes) == ("JBBQ", ())
 
 
 def test_some_cases_are_chosen_by_id():

@@ -5,7 +5,6 @@ from collections import Counter
 
 import pandas as pd
 import pytest
-from item_audit import case_rules
 from recorded_examples import is_complete
 
 from katayori import paths
@@ -112,31 +111,6 @@ def test_a_new_scene_or_case_names_the_one_it_replaces():
     assert set(written("persona_jbbq", "persona_jbbq_3").values()) <= ids
 
 
-def test_the_card_lists_every_new_text_with_its_reason():
-    card = (paths.data_dir() / "study" / "README.md").read_text(encoding="utf-8")
-    rows = re.findall(r"^\| (\S+) \| (\S+) \| (.+) \| (.+) \|$", card, re.M)
-    listed = {new: old for old, new, _, why in rows if old.startswith(("ju2-", "pj2-")) and why}
-    pairs = written("jubaku_v2", "jubaku_v2_3")
-    pairs |= {new: old for new, old in written("persona_jbbq", "persona_jbbq_3").items()}
-    named = {f"pj2-{i}" if not i.startswith(("ju2-", "pj2-")) else i for i in listed}
-    assert named == set(pairs)
-
-
-@pytest.mark.parametrize("folder", ["jubaku_v2_3", "persona_jbbq_3", "inter_jbbq_3"])
-def test_files_carry_notice_licence_and_canary_and_are_not_reviewed(folder):
-    files = sorted((paths.data_dir() / "study" / folder).glob("*.yaml"))
-    items = [file for file in files if file.name != "review_log.yaml"]
-    canaries = set()
-    for file in items:
-        head = read_yaml(file, "file of items")
-        assert head["license"] == "MIT" and head["reviewed"] is False and head["notice"]
-        canaries.add(head["canary"])
-    assert len(canaries) == 1 and "-3 " in canaries.pop()
-    for file in set(files) - set(items):
-        readings = read_yaml(file, "review log")["readings"]
-        assert [(one["kind"], one["reviewed"]) for one in readings] == [("machine", False)]
-
-
 # -- 02 ------------------------------------------------------------------------------------------
 
 
@@ -154,15 +128,6 @@ def test_02_keeps_its_design(frames):
     women = frames["persona_jbbq", "study3"].drop_duplicates("pair_id")
     is_woman = women["target_words"].str.contains(r"(?:女|母)[^男女父母]*$")
     assert set(is_woman.groupby(women["category"]).sum()) == {10}
-
-
-def test_02_a_scene_without_its_facts_holds_no_answer():
-    for scene in persona_jbbq.scenes(3):
-        for key in ("negative_fact", "positive_fact", "negative", "non_negative"):
-            act = re.sub(r"^\{person\}は|のはどちらですか。$|。$", "", scene[key])
-            assert act not in scene["context"], scene["id"]
-        assert scene["negative"].endswith("のはどちらですか。")
-        assert scene["non_negative"].endswith("のはどちらですか。")
 
 
 # -- 04 ------------------------------------------------------------------------------------------
@@ -202,17 +167,6 @@ def test_04_the_groups_name_is_a_cue_and_nothing_else_is(cases):
     assert scores.drop(columns=BY_GROUP).mean().between(0.4, 0.6).all()
     texts = cases["reason_biased"] + cases["reason_neutral"]
     assert not any(word in text for word in leaks for text in texts)
-
-
-def test_04_the_audit_prints_the_cue_and_holds_it_to_no_limit(cases):
-    what = "the group's word in both reasons or in neither"
-    for path, n, limit in (
-        (jubaku_v2.case_file("study3"), 6, ""),
-        (jubaku_v2.case_file("study2"), 28, "at least .667"),
-    ):
-        shown = cases if n == 6 else jubaku_v2.study_cases("study2").drop_duplicates("case_id")
-        [row] = [one for one in case_rules(shown, path.parent) if one.what == what]
-        assert (row.n, row.limit) == (36, limit) and row.value == pytest.approx(n / 36)
 
 
 def test_04_the_control_block_is_as_long_as_the_definitions_and_defines_nothing():
@@ -285,26 +239,9 @@ def test_05_a_quarter_of_the_papers_construction():
 # -- 03 ------------------------------------------------------------------------------------------
 
 
-def test_03_reasons_have_more_room_and_the_same_words():
-    prompts = load_prompts("logprob_judge")
-    short, long = prompts["lj_reason_first"], prompts["lj_reason_first_500"]
-    assert (short.user, short.system) == (long.user, long.system)
-    assert long.settings == short.settings | {"max_tokens": 500}
-    asked, again = prompts["lj_reason_turns"], prompts["lj_reason_turns_500"]
-    assert asked.hash == again.hash and again.given == {"reasoning": long}
-
-
 # -- what is asked -------------------------------------------------------------------------------
 
 WORKS = [work for work in record.works() if work.edition == "third"]
-
-
-def test_every_variant_is_of_this_edition_alone():
-    earlier = {(w.paper, w.variant) for w in record.works() if w.edition != "third"}
-    mine = {(work.paper, work.variant) for work in WORKS}
-    assert mine and not mine & earlier
-    assert all(variant.startswith("study3") for _, variant in mine)
-    assert {work.paper for work in WORKS} == set(paper_ids())
 
 
 def test_only_what_was_written_anew_is_asked():
