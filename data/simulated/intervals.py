@@ -1,8 +1,8 @@
 """How often intervals over clusters hold what was planted: a row is a cell of 2,000 studies.
 
 Shares by `shares.cluster_shares` (also counterbalanced designs in which a model follows the
-position in most clusters), means by t, bounds for answers that cannot be read. The made-up studies
-are those of verdicts.py, too.
+position in most clusters), bounds for answers that cannot be read, means of probabilities and of
+log odds by t. The made-up studies are those of verdicts.py, too.
 """
 
 import itertools
@@ -201,9 +201,6 @@ def _locked() -> Iterator[Study]:
 
 def _others() -> Iterator[Study]:
     for clusters in (5, 10, 20, 50):
-        for case, truth in (("normal", 0.0), ("exponential", 0.0), ("Diff-bias", 0.04)):
-            yield Study("mean", case, truth, 0.0, clusters, 8)
-        yield Study("mean", "Diff-bias", 0.04, 0.2, clusters, 8)
         for centre in (0, 2):
             case = f"log odds about {centre}"
             yield Study("mean probability", case, mean_probability(centre), 0.0, clusters, 1)

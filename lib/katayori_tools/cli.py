@@ -57,7 +57,7 @@ COMMANDS = {
     "students": ("teaching", "copies of the notebooks to hand out, without solutions"),
     "slides": ("teaching", "a talk of each executed notebook, one HTML file without network"),
     "work": ("teaching", "copies of the notebooks to work in, in outputs/work"),
-    "simulate": ("doctor", "draw the long simulations anew into data/simulated"),
+    "simulate": ("doctor", "run the scripts of data/simulated, or those that are named"),
 }
 #: What goes wrong with files and disks; anything else is an error of ours and keeps its traceback.
 OF_FILES = {

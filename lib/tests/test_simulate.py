@@ -51,8 +51,7 @@ def some_interactions():
 
 
 def some_coverage(kind):
-    cells = coverage.cells(kind)
-    return [row for cell in (cells[0], cells[-1]) for row in coverage.draws(kind, cell, [1])]
+    return coverage.draws(kind, coverage.cells(kind)[0], [1])
 
 
 def some_intervals():
@@ -62,7 +61,7 @@ def some_intervals():
             intervals.Study(
                 "share, locked", "0.2 read, decided, slip 0.02, 0 missing", 0.6, 0.0, 20, 8
             ),
-            intervals.Study("mean", "Diff-bias", 0.04, 0.2, 20, 8),
+            intervals.Study("mean log odds", "log odds about 2", 2.0, 0.0, 20, 1),
         ]
     )
 
@@ -334,7 +333,8 @@ def test_planted_alphas_are_those_of_their_distributions():
 @pytest.mark.parametrize("kind", ["share", "share, locked", "share, bounds", "mean"])
 def test_made_up_studies_have_the_truth_they_name(kind):
     """The share of very many answers."""
-    cells = [one for one in intervals.cells() if one.kind == kind and one.clusters == 50]
+    studies = [*intervals.cells(), *(trial.study for trial in verdicts._means())]
+    cells = [one for one in studies if one.kind == kind and one.clusters == 50]
     for study in (cells[0], cells[-1]):
         found = intervals.drawn(study, 4000, seed=1)
         mean = (found.total + found.lost).sum() / (found.n + found.lost).sum()
