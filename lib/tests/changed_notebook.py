@@ -20,10 +20,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import lesson_size
 from IPython.core.formatters import DisplayFormatter
-from lesson_size import Cell, source
-from notebook_rules import changed_source, code_of, sections, tags_of
+from notebook_rules import Cell, changed_source, code_of, rows_of, sections, source, tags_of
 
 
 class Running:
@@ -39,7 +37,7 @@ class Running:
         """Keeps the tables among what is shown; a widget is one state of many."""
         for one in objects:
             output = {"data": self.format(one)[0]}
-            if lesson_size.tables_of({"outputs": [output]}):
+            if rows_of(output):
                 self.tables.append(output["data"]["text/html"])
 
     def execute(self, text: str, tags: list[str]) -> None:

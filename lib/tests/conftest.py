@@ -66,7 +66,7 @@ QUICK = {
     gates house house_rules make metrics_agreement
     metrics_factors metrics_intervals metrics_ranks sample_logs
     models_registry_content notebook_contract
-    notebook_rules packaging project prompting_exchange prompting_parsing prompting_recordings
+    packaging project prompting_exchange prompting_parsing prompting_recordings
     prompting_verdicts published reason_rules report_exercises report_results report_tables
     results_keep results_rows run_folders second_jubaku_v2 seed_rules study traceability
     verbs_agreement_exchange verbs_bbq verbs_judges verbs_logistic verbs_position verbs_ranks

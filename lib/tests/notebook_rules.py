@@ -1,9 +1,7 @@
-"""The contract of a notebook whose cells hold its method: what can be read off the file.
+"""The contract of a notebook: what can be read off the file, its stored outputs included.
 
-It applies to the notebooks in `MOVED`; the others keep the older limits until they move
-(`test_notebook_contract.py`). A rule takes a notebook as JSON, with its stored outputs, and yields
-what is wrong, one line each. A cell whose metadata names a `breach`, the reason in words, is left
-out; one cell may.
+A rule takes a notebook as JSON and yields what is wrong, one line each. A cell whose metadata names
+a `breach`, the reason in words, is left out of what a lesson may hold; one cell may.
 
 **Changing works.** Each section that shows a table or a figure names one argument and another value
 in the metadata of the code cell that gives it:
@@ -16,24 +14,48 @@ change.
 """
 
 import ast
+import base64
+import io
+import json
 import re
+import struct
+import sys
+import tempfile
+import tokenize
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import lesson_size
-from lesson_size import Cell, source
-
 from katayori import paths
+from katayori.errors import KatayoriError
+from katayori.report.exercises import exercises
+from katayori_tools import notebooks
 
-#: Notebooks that keep this contract, by the name of their file: `01_discrim_eval`.
-MOVED: frozenset[str] = frozenset(
-    {
-        *("00_overview", "01_discrim_eval", "02_persona_jbbq", "03_logprob_judge"),
-        *("04_jubaku_v2", "05_inter_jbbq"),
-    }
+Cell = dict[str, Any]
+
+IGNORE = "nbval-ignore-output"
+#: `exercise` and `recorded`: left out of a report about a user's model (`pages`); `slide`:
+#: the cell holds slides of the talk (`test_talk.py`); `model`: it writes a statistical model.
+TAGS = {"parameters", IGNORE, "exercise", "recorded", "slide"}
+TAGS |= {"hide-input", "by-hand", "skip", "model"}
+#: Text that is true of the recorded models only.
+OF_RECORDED = re.compile(
+    r"\b[01]\.5B\b|Qwen2\.5|SmolLM|\brecorded (?:models?|judges?|Qwen|answers (?:come|all))\b"
+    r"|\b(?:is|are) recorded here\b|記録したもの",
+    re.IGNORECASE,
 )
-
+LEAST_EXERCISES = 6
+MAX_LINES, MAX_MODEL_LINES = 25, 40
+MAX_INCHES, MAX_BYTES = 9, 2_000_000
+DOTS = 192  # an inch, so that a picture can be printed
+UNSTABLE = {
+    "an absolute path": r"(?<![\w/.])/(?:home|Users|root|tmp|var|mnt|work|opt|usr|private)/"
+    r"|\b[A-Za-z]:\\\w",
+    "a time": r"\b\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}|\b\d{1,2}:\d{2}:\d{2}\b",
+    "a commit": r"\b[0-9a-f]{40}\b|\bcommit [0-9a-f]{7}",
+    "an object's address": r"\bat 0x[0-9a-f]{6,}",
+    "a progress bar": r"\d+(?:it|req)/s|\d+%\|",
+}
 MOST_BEFORE_SHOWN = {"code lines": 15, "import lines": 8, "own modules": 10}
 CELLS = range(45, 76)
 MOST_WORDS = 2000
@@ -45,7 +67,13 @@ APART = ("Set-up", "Explore", "Recap and glossary", "Limits")
 #: Their arguments choose how something looks, not what it is.
 SHOWING = {"show", "show_text", "display", "print", "run.figure"}
 #: What a cell may be folded for, if it takes more than one statement.
-DRAWING = {"run.figure", "playground", "calculator", "explorer"}
+DRAWING = {"run.figure", "playground"}
+#: Calls that nbval cannot check or a report cannot show.
+NOT_PLAIN = {"interact", "interactive", "interact_manual", "Output", "clear_output", "tqdm"}
+#: What is no prose in markdown: code, formulas, addresses, tags.
+NO_PROSE = re.compile(r"```.*?```|`[^`]*`|\$\$.*?\$\$|\$[^$\n]*\$|https?://\S+|<[^>]+>", re.DOTALL)
+WORD = re.compile(r"[A-Za-z][A-Za-z'’-]*")
+TABLE = re.compile(r"<table.*?</table>", re.DOTALL)
 
 
 class Section(NamedTuple):
@@ -56,6 +84,13 @@ class Section(NamedTuple):
     cells: list[Cell]
 
 
+# -- what a notebook holds -------------------------------------------------------------------------
+
+
+def source(cell: Cell) -> str:
+    return "".join(cell["source"])
+
+
 def code_of(cells: list[Cell]) -> list[Cell]:
     return [cell for cell in cells if cell["cell_type"] == "code"]
 
@@ -64,9 +99,24 @@ def tags_of(cell: Cell) -> list[str]:
     return cell["metadata"].get("tags", [])
 
 
+def text_of(cells: list[Cell]) -> str:
+    return "\n".join(source(cell) for cell in cells if cell["cell_type"] == "markdown")
+
+
 def kept(nb: dict) -> list[Cell]:
     """The cells without breaches."""
     return [cell for cell in nb["cells"] if "breach" not in cell["metadata"]]
+
+
+def calls_of(cell: Cell, *, of_widgets: bool = True) -> set[str]:
+    """The functions and methods a cell calls, as written: `run.rows`, `show`.
+
+    Without those `of_widgets`: what a function of the cell calls, which a widget runs.
+    """
+    tree = ast.parse(source(cell))
+    if not of_widgets:
+        tree.body = [node for node in tree.body if not isinstance(node, ast.FunctionDef)]
+    return {ast.unparse(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
 
 
 def sections(cells: list[Cell]) -> list[Section]:
@@ -92,11 +142,248 @@ def imports_of(nb: dict) -> Iterator[tuple[ast.stmt, str, str]]:
                     yield node, f"{node.module}.{alias.name}", alias.asname or alias.name
 
 
-def calls_of(cell: Cell) -> list[ast.Call]:
-    return [node for node in ast.walk(ast.parse(source(cell))) if isinstance(node, ast.Call)]
+def outputs_of(cells: list[Cell]) -> Iterator[tuple[str, str, str]]:
+    """(cell id, kind, content) of every stored output; kind is a MIME type, or stdout or stderr."""
+    for cell in code_of(cells):
+        for output in cell["outputs"]:
+            where = cell.get("id", "?")
+            if output["output_type"] == "stream":
+                yield where, output["name"], "".join(output["text"])
+            for kind, content in output.get("data", {}).items():
+                yield where, kind, content if isinstance(content, str) else "".join(content)
+
+
+def rows_of(output: dict) -> list[int]:
+    """How many rows, without the head, each table of an output has; a widget shows one of many."""
+    data = output.get("data", {})
+    if any("widget" in kind for kind in data):
+        return []
+    tables = TABLE.findall("".join(data.get("text/html", "")))
+    return [max(len(re.findall("<tr", table)) - 1, 0) for table in tables]
+
+
+def words_of(cells: list[Cell]) -> int:
+    """English words to read: what is printed, and texts without exercises, glossary and notice."""
+    texts, is_apart = [], False
+    for cell in cells:
+        text = source(cell)
+        if cell["cell_type"] == "markdown" and text.startswith("#"):
+            is_apart = bool(re.match(r"#+ .*(Exercises|[Gg]lossary)", text))
+        if is_apart or "exercise" in tags_of(cell):
+            continue
+        texts += [re.sub(r"(?ms)^> ?\*\*Content notice.*?(?=\n\n|\Z)", "", text_of([cell]))]
+        texts += [
+            text for _, kind, text in outputs_of([cell]) if kind in ("stdout", "text/markdown")
+        ]
+    return sum(len(WORD.findall(NO_PROSE.sub(" ", text))) for text in texts)
+
+
+def shows_result(cell: Cell) -> bool:
+    """Whether a cell shows a table or a figure that is no exercise and no widget."""
+    outputs = [] if "exercise" in tags_of(cell) else cell.get("outputs", [])
+    return any(rows_of(one) or "image/png" in one.get("data", {}) for one in outputs)
 
 
 # -- rules -----------------------------------------------------------------------------------------
+
+
+def executed(nb: dict) -> Iterator[str]:
+    counts = [cell["execution_count"] for cell in code_of(nb["cells"])]
+    if counts != list(range(1, len(counts) + 1)):
+        yield f"execution counts are {counts}, not 1 to {len(counts)}: run `make nb`"
+    if not any(cell["outputs"] for cell in code_of(nb["cells"])):
+        yield "no outputs are stored: nbval would compare nothing"
+
+
+def quiet(nb: dict) -> Iterator[str]:
+    for cell in code_of(nb["cells"]):
+        for output in cell["outputs"]:
+            if output["output_type"] == "error" or output.get("name") == "stderr":
+                yield f"cell {cell.get('id')} stores {output.get('ename', 'text on stderr')}"
+
+
+def parameterised(nb: dict) -> Iterator[str]:
+    with tempfile.NamedTemporaryFile("w", suffix=".ipynb", encoding="utf-8") as file:
+        json.dump(nb, file)
+        file.flush()
+        try:
+            declared = notebooks.parameters(Path(file.name))
+        except KatayoriError as error:
+            yield str(error)
+            return
+    if declared.get("output_dir") != ("str", ""):
+        yield "output_dir: str = '' is not among the parameters"
+    [text] = [source(cell) for cell in code_of(nb["cells"]) if "parameters" in tags_of(cell)]
+    tokens = list(tokenize.generate_tokens(io.StringIO(text).readline))
+    commented = {token.start[0] for token in tokens if token.type == tokenize.COMMENT}
+    for node in ast.parse(text).body:
+        if node.end_lineno not in commented:
+            yield f"`{ast.unparse(node)}` has no comment"
+
+
+def _is_exercise(cell: Cell) -> bool:
+    if cell["cell_type"] == "markdown":
+        return "**Exercise " in source(cell)
+    return "check" in calls_of(cell)
+
+
+def tagged(nb: dict) -> Iterator[str]:
+    for cell in nb["cells"]:
+        if unknown := set(tags_of(cell)) - TAGS:
+            yield f"cell {cell.get('id')}: tags {sorted(unknown)}; allowed are {sorted(TAGS)}"
+        if _is_exercise(cell) and "exercise" not in tags_of(cell):
+            yield f"cell {cell.get('id')} is an exercise without the tag"
+        speaks = cell["cell_type"] == "markdown" and OF_RECORDED.search(source(cell))
+        if speaks and "recorded" not in tags_of(cell):
+            yield f"cell {cell.get('id')} says {speaks[0]!r} without the tag 'recorded'"
+        if re.search(r"#\s*(NBVAL|PYTEST)_", source(cell)):
+            yield f"cell {cell.get('id')}: nbval is steered by a comment; use a tag"
+
+
+def ignored(nb: dict) -> Iterator[str]:
+    """Only a widget, a figure or a progress bar may go unchecked, never a result."""
+    for cell in code_of(nb["cells"]):
+        if IGNORE not in tags_of(cell):
+            continue
+        calls = calls_of(cell)
+        if not calls & {"explorer", "playground", "progress"}:
+            yield f"cell {cell.get('id')} is ignored but shows no widget or progress"
+        for call in sorted(calls_of(cell, of_widgets=False)):
+            if call in ("show", "print") or call.startswith("run."):
+                yield f"cell {cell.get('id')} hides {call} from the check"
+
+
+def _lines_of_imports(source: str) -> int:
+    """Names that are fetched from one room stand in one statement, a name a line."""
+    imports = [n for n in ast.parse(source).body if isinstance(n, ast.Import | ast.ImportFrom)]
+    return sum(node.end_lineno - node.lineno for node in imports)
+
+
+def plain_cells(nb: dict) -> Iterator[str]:
+    """What nbval cannot check or a report cannot show; magics are no Python."""
+    for cell in code_of(nb["cells"]):
+        try:
+            calls = {name.rsplit(".", 1)[-1] for name in calls_of(cell)}
+        except SyntaxError:
+            yield f"cell {cell.get('id')} is not plain Python"
+            continue
+        if bad := calls & NOT_PLAIN:
+            yield f"cell {cell.get('id')} calls {', '.join(sorted(bad))}"
+        lines = source(cell).count("\n") + 1 - _lines_of_imports(source(cell))
+        most = MAX_MODEL_LINES if "model" in tags_of(cell) else MAX_LINES
+        if not source(cell).strip() or lines > most:
+            yield f"cell {cell.get('id')} has {lines} lines; 1 to {most} are right"
+
+
+def stripped(nb: dict) -> Iterator[str]:
+    if nb["metadata"].get("kernelspec", {}).get("name") != "python3":
+        yield "the kernel is not python3"
+    if extra := set(nb["metadata"]) - {"kernelspec", "language_info"}:
+        yield f"metadata holds {', '.join(sorted(extra))}: run `make nb`"
+    if "version" in nb["metadata"].get("language_info", {}):
+        yield "metadata holds a Python version: run `make nb`"
+    for cell in nb["cells"]:
+        if extra := set(cell["metadata"]) & {"execution", "papermill", "ExecuteTime"}:
+            yield f"cell {cell.get('id')}: metadata holds {', '.join(sorted(extra))}"
+
+
+def stable(nb: dict) -> Iterator[str]:
+    private = {str(Path.home()), str(paths.root()), sys.prefix} - {"/"}
+    for where, kind, content in outputs_of(nb["cells"]):
+        if kind.startswith("text/") or kind in ("stdout", "stderr", "image/svg+xml"):
+            for name, pattern in UNSTABLE.items():
+                if match := re.search(pattern, content):
+                    around = content[max(0, match.start() - 20) : match.end() + 20]
+                    yield f"cell {where} stores {name}: {around!r}"
+            if any(path in content for path in private):
+                yield f"cell {where} stores a path of this machine"
+
+
+def _pictures(nb: dict) -> Iterator[tuple[str, int, int]]:
+    """(cell id, width in pixels, width it is shown at) of every PNG; 0 where none is said."""
+    for cell in code_of(nb["cells"]):
+        for output in cell["outputs"]:
+            if png := output.get("data", {}).get("image/png"):
+                head = base64.b64decode(png if isinstance(png, str) else "".join(png))
+                told = output.get("metadata", {}).get("image/png", {})
+                width = struct.unpack(">I", head[16:20])[0]
+                yield cell.get("id", "?"), width, told.get("width", 0)
+
+
+def sharp_pictures(nb: dict) -> Iterator[str]:
+    for where, width, shown in _pictures(nb):
+        if width > MAX_INCHES * DOTS:
+            yield f"cell {where}: a picture {width / DOTS:.1f} inches wide; {MAX_INCHES} at most"
+        if not shown or width < 2 * shown:
+            yield f"cell {where}: a picture of less than {DOTS} dots an inch"
+    for where, kind, _ in outputs_of(nb["cells"]):
+        if kind in ("image/jpeg", "image/svg+xml"):
+            yield f"cell {where}: {kind}; pictures are PNG"
+    if len(json.dumps(nb)) > MAX_BYTES:
+        yield f"larger than {MAX_BYTES:,} bytes"
+
+
+def framed(nb: dict) -> Iterator[str]:
+    """Title and Japanese summary first, a content notice, limits, and saved results last."""
+    first, last = nb["cells"][0], nb["cells"][-1]
+    if first["cell_type"] != "markdown" or not source(first).startswith("# "):
+        yield "the first cell is not a title"
+    if "日本語の要約" not in source(first) or len(re.findall("[ぁ-ん]", source(first))) < 50:
+        yield "the first cell has no summary in Japanese"
+    if "Content notice" not in text_of(nb["cells"]):
+        yield "no content notice"
+    if not re.search(r"^## .*\bLimits\b", text_of(nb["cells"]), re.M):
+        yield "no section on limits"
+    if last["cell_type"] != "code" or "run.save" not in calls_of(last):
+        yield "the last cell does not save the results"
+
+
+def taught(nb: dict) -> Iterator[str]:
+    """One skeleton: goals, something to play with, six exercises, recap and glossary, limits."""
+    calls = [name for cell in code_of(nb["cells"]) for name in calls_of(cell)]
+    if "**You will learn**" not in source(nb["cells"][0]):
+        yield "the first cell has no learning goals (**You will learn**)"
+    if "playground" not in calls:
+        yield "nothing to play with: no playground"
+    asked = calls.count("check")
+    if asked < LEAST_EXERCISES:
+        yield f"{asked} exercises; {LEAST_EXERCISES} are the least"
+    if "glossary" not in calls:
+        yield "no glossary"
+    text = text_of(nb["cells"])
+    found = HEADING.findall(text)
+    if [int(number) for number, _ in found] != list(range(1, len(found) + 1)):
+        yield f"sections are not numbered from 1 on: {', '.join(number for number, _ in found)}"
+    ends = [title.split(",")[0] for _, title in found[-2:]]
+    if ends != ["Recap and glossary", "Limits"]:
+        yield f"the last sections are {', '.join(ends)}; Recap and glossary, Limits are right"
+    for number in re.findall(r"\bsections? (\d+)", text):
+        if int(number) > len(found):
+            yield f"the text names section {number} of {len(found)}"
+
+
+def of_code(exercises: dict) -> int:
+    return sum("compared" in one for one in exercises.values())
+
+
+def practised(nb: dict) -> Iterator[str]:
+    """A lesson's exercises are numbered in order, and known to the library under these numbers."""
+    asked = [
+        node.args
+        for cell in code_of(nb["cells"])
+        for node in ast.walk(ast.parse(source(cell)))
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "check"
+    ]
+    numbers = [(args[0].value, args[1].value) for args in asked]
+    if [number for _, number in numbers] != list(range(1, len(numbers) + 1)):
+        yield f"exercises are numbered {numbers}, not from 1 on"
+        return
+    known = exercises(numbers[0][0]) if numbers else {}
+    if set(known) != {number for _, number in numbers}:
+        yield f"the library knows exercises {sorted(known)}"
+    letters = [one["right"] for one in known.values() if "right" in one]
+    if of_code(known) < 2 or (len(letters) > 1 and len(set(letters)) == 1):
+        yield "two exercises ask for code at least, and no letter is always right"
 
 
 def set_up(nb: dict) -> Iterator[str]:
@@ -129,7 +416,7 @@ def in_bounds(nb: dict) -> Iterator[str]:
     """45 to 75 cells, at most 2,000 words to read, and one breach that says why."""
     if len(nb["cells"]) not in CELLS:
         yield f"{len(nb['cells'])} cells; {CELLS.start} to {CELLS.stop - 1} are right"
-    words = lesson_size.measured(kept(nb))["words"]
+    words = words_of(kept(nb))
     if words > MOST_WORDS:
         yield f"{words} words; {MOST_WORDS} are the most"
     reasons = [cell["metadata"]["breach"] for cell in nb["cells"] if "breach" in cell["metadata"]]
@@ -154,7 +441,7 @@ def unfolded(nb: dict) -> Iterator[str]:
         if not hidden and "hide-input" not in tags_of(cell):
             continue
         tree = ast.parse(source(cell))
-        calls = {ast.unparse(call.func) for call in calls_of(cell)}
+        calls = calls_of(cell)
         where = f"cell {cell.get('id')} is folded"
         if not calls & DRAWING:
             yield f"{where} and draws nothing"
@@ -170,9 +457,7 @@ def scrolling(nb: dict) -> Iterator[str]:
     """A table of more than 12 rows scrolls in a box of fixed height."""
     for cell in code_of(kept(nb)):
         for output in cell["outputs"]:
-            rows = max(
-                (rows for rows, _ in lesson_size.tables_of({"outputs": [output]})), default=0
-            )
+            rows = max(rows_of(output), default=0)
             box = "".join(output.get("data", {}).get("text/html", ""))
             if rows > MOST_ROWS and not ("max-height" in box and "overflow" in box):
                 yield f"cell {cell.get('id')}: a table of {rows} rows does not scroll"
@@ -195,13 +480,6 @@ def changeable(nb: dict) -> Iterator[str]:
             (argument,) = cell["metadata"]["change"]
             if f"{argument}=" not in text:
                 yield f"section {part.number}: its text does not name {argument}="
-
-
-def shows_result(cell: Cell) -> bool:
-    """Whether a cell shows a table or a figure that is no exercise and no widget."""
-    if "exercise" in tags_of(cell):
-        return False
-    return bool(lesson_size.tables_of(cell) or lesson_size.figures_of(cell))
 
 
 def changed_source(cell: Cell) -> str:
@@ -231,4 +509,8 @@ def changed_source(cell: Cell) -> str:
     return ast.unparse(tree)
 
 
-RULES = [set_up, in_bounds, drawn, unfolded, scrolling, changeable]
+RULES = [
+    *(executed, quiet, parameterised, tagged, ignored, plain_cells, stripped, stable),
+    *(sharp_pictures, framed, taught, practised),
+    *(set_up, in_bounds, drawn, unfolded, scrolling, changeable),
+]

@@ -9,18 +9,15 @@ Rules of a module of the library, but for what opens a study (`DOORS`):
     columns      no column has a default name but that of `cluster`
     requirement  no number of a requirement
 
-Rules of a notebook: a code cell has at most 25 lines (one that defines something 40), and drawing
-is one call. What has not moved yet is listed in `STILL`, which only shrinks.
+What breaks a rule still is listed in `STILL`, which only shrinks.
 """
 
 import ast
-import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import notebook_rules
 import pytest
 
 from katayori import paths
@@ -29,7 +26,6 @@ from katayori.papers.paper import Paper
 from katayori.prompting.frames import ANSWER_COLUMNS
 
 LIB = paths.root() / "lib" / "katayori"
-NOTEBOOKS = paths.root() / "notebooks"
 #: What verbs share: no verb itself.
 SHARED = {"frames", "metrics.numbered"}
 DOORS = {"study", "report.run", "run_folders"}
@@ -50,11 +46,9 @@ COLUMNS = {
 }
 #: Parameters whose words may be those of a column.
 OPTIONS = {"cluster", "kind", "what"}
-MOST_LINES = {"cell": 25, "definition": 40}
 
-#: Modules and notebooks that have not moved, with the rules that they break. A star stands for all
-#: modules of a package. A rule that is broken no longer, or a name that is gone, fails the test:
-#: take it out.
+#: Modules with the rules that they break. A rule that is broken no longer, or a name that is gone,
+#: fails the test: take it out.
 STILL = """
 metrics.repeats: columns
 papers.answers: frames statistics
@@ -170,33 +164,11 @@ def broken(name: str, module: Module, held: set[str]) -> Iterator[str]:
             yield "columns"
 
 
-def too_long(cell: dict) -> bool:
-    source = "".join(cell["source"])
-    lines = [line.strip() for line in source.splitlines()]
-    written = sum(bool(line) and not line.startswith("#") for line in lines)
-    kinds = ast.FunctionDef | ast.ClassDef
-    defines = any(isinstance(node, kinds) for node in ast.parse(source).body)
-    return written > MOST_LINES["definition" if defines else "cell"]
-
-
-def broken_by_notebook(nb: dict) -> Iterator[str]:
-    """The rules that a notebook breaks."""
-    cells = [cell for cell in nb["cells"] if cell["cell_type"] == "code"]
-    if any(too_long(cell) for cell in cells):
-        yield "lines"
-    if list(notebook_rules.drawn(nb)):
-        yield "drawing"
-
-
 def everything() -> set[tuple[str, str]]:
-    """(module or notebook, rule) of all that is broken today."""
+    """(module, rule) of all that is broken today."""
     library = modules()
     held = bundles(library)
-    found = {(name, rule) for name, one in library.items() for rule in broken(name, one, held)}
-    for path in sorted(NOTEBOOKS.glob("*.ipynb")):
-        nb = json.loads(path.read_text(encoding="utf-8"))
-        found |= {(path.stem, rule) for rule in broken_by_notebook(nb)}
-    return found
+    return {(name, rule) for name, one in library.items() for rule in broken(name, one, held)}
 
 
 def listed() -> set[tuple[str, str]]:
@@ -204,18 +176,8 @@ def listed() -> set[tuple[str, str]]:
     return {(name, rule) for name, rules in lines for rule in rules.split()}
 
 
-def as_listed(found: set[tuple[str, str]]) -> set[tuple[str, str]]:
-    """The same, with the star of a package that is listed in place of its modules."""
-    stars = [name.removesuffix("*") for name, _ in listed() if name.endswith("*")]
-    out = set()
-    for name, rule in found:
-        star = next((one for one in stars if name.startswith(one)), None)
-        out.add((f"{star}*" if star else name, rule))
-    return out
-
-
 def test_only_what_has_not_moved_breaks_a_rule():
-    found = as_listed(everything())
+    found = everything()
     assert not found - listed(), "these break a rule of the house"
     assert not listed() - found, "these break it no longer: take them out of STILL"
 
@@ -254,11 +216,3 @@ def test_each_rule_sees_what_breaks_it(rules, tmp_path):
     held = bundles(library)
     assert held == {*BUNDLES, "Found", "Asked"}
     assert sorted(broken(name, library[name], held)) == rules.split()
-
-
-@pytest.mark.parametrize(("lines", "long"), [(25, False), (26, True)])
-def test_a_cell_and_a_definition_have_their_lines(lines, long):
-    cell = {"source": ["# a comment\n", *["x = 1\n"] * lines]}
-    assert too_long(cell) == long
-    defined = {"source": ["def f():\n", *["    x = 1\n"] * (lines + 14)]}
-    assert too_long(defined) == long
