@@ -28,7 +28,6 @@ from typing import Any, NamedTuple
 
 from katayori import paths
 from katayori.errors import KatayoriError
-from katayori.report.exercises import exercises
 from katayori_tools import notebooks
 
 Cell = dict[str, Any]
@@ -362,30 +361,6 @@ def taught(nb: dict) -> Iterator[str]:
             yield f"the text names section {number} of {len(found)}"
 
 
-def of_code(exercises: dict) -> int:
-    return sum("compared" in one for one in exercises.values())
-
-
-def practised(nb: dict) -> Iterator[str]:
-    """A lesson's exercises are numbered in order, and known to the library under these numbers."""
-    asked = [
-        node.args
-        for cell in code_of(nb["cells"])
-        for node in ast.walk(ast.parse(source(cell)))
-        if isinstance(node, ast.Call) and ast.unparse(node.func) == "check"
-    ]
-    numbers = [(args[0].value, args[1].value) for args in asked]
-    if [number for _, number in numbers] != list(range(1, len(numbers) + 1)):
-        yield f"exercises are numbered {numbers}, not from 1 on"
-        return
-    known = exercises(numbers[0][0]) if numbers else {}
-    if set(known) != {number for _, number in numbers}:
-        yield f"the library knows exercises {sorted(known)}"
-    letters = [one["right"] for one in known.values() if "right" in one]
-    if of_code(known) < 2 or (len(letters) > 1 and len(set(letters)) == 1):
-        yield "two exercises ask for code at least, and no letter is always right"
-
-
 def set_up(nb: dict) -> Iterator[str]:
     """A reader soon sees something: few lines of code before it, few imports, few modules."""
     lines = 0
@@ -511,6 +486,6 @@ def changed_source(cell: Cell) -> str:
 
 RULES = [
     *(executed, quiet, parameterised, tagged, ignored, plain_cells, stripped, stable),
-    *(sharp_pictures, framed, taught, practised),
+    *(sharp_pictures, framed, taught),
     *(set_up, in_bounds, drawn, unfolded, scrolling, changeable),
 ]

@@ -6,7 +6,7 @@ import json
 import os
 import sys
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from unittest import mock
@@ -32,11 +32,8 @@ def without_kernel(run: NotebookRun, running: Running = USUAL_RUNNING) -> int:
     return 0
 
 
-def run_cells(job: Job, *, drawn: bool = False) -> None:
-    """Executes a job into its run folder.
-
-    Args:
-        job: notebook, parameters and folder (`final`). drawn: whether files of figures are written.
+def run_cells(job: Job) -> None:
+    """Executes a job into its run folder (`final`).
 
     Raises:
         CellError: naming the cell, for the first that fails.
@@ -46,7 +43,7 @@ def run_cells(job: Job, *, drawn: bool = False) -> None:
     job.final.mkdir(parents=True, exist_ok=True)
     os.chdir(job.notebook.parent)
     try:
-        with _in_ipython(module, drawn), contextlib.redirect_stdout(io.StringIO()):
+        with _in_ipython(module), contextlib.redirect_stdout(io.StringIO()):
             _all_cells(job, module)
     finally:
         os.chdir(before)
@@ -88,36 +85,9 @@ def _put_back(before: types.ModuleType | None) -> None:
         sys.modules["notebook"] = before
 
 
-def draw_nothing() -> None:
-    """From now on this process makes no figure and no widget, which cost much of a notebook's time.
-
-    For a process that runs one notebook and ends: there is no way back. Tables and results are the
-    same (`test_late_tables_tell_a_mutation_too` compares all of them).
-    """
-    from katayori.report import charts, explorers, run, tables
-
-    # What waits for a reader, and what is shown; no table and no result depends on it.
-    for shown in (charts.draw, explorers.explorer, explorers.playground, tables.display):
-        replace(shown, _nothing)
-    run.Run.figure = _nothing  # type: ignore[method-assign]
-
-
-def _ours() -> list[types.ModuleType]:
-    """The modules of the library that are loaded."""
-    return [module for name, module in list(sys.modules.items()) if name.startswith("katayori.")]
-
-
-def replace(function: Callable, other: Callable) -> None:
-    """Puts `other` in place of a function wherever a module of ours has imported it by name."""
-    for module in _ours():
-        for attribute, value in list(vars(module).items()):
-            if value is function:
-                setattr(module, attribute, other)
-
-
 @contextlib.contextmanager
-def _in_ipython(module: types.ModuleType, drawn: bool) -> Iterator[None]:
-    """`display` as a notebook has it; without `drawn`, no file of a figure is written."""
+def _in_ipython(module: types.ModuleType) -> Iterator[None]:
+    """`display` as a notebook has it; no file of a figure is written."""
     import IPython.display
     import matplotlib.pyplot as plt
 
@@ -131,9 +101,8 @@ def _in_ipython(module: types.ModuleType, drawn: bool) -> Iterator[None]:
         sys.modules["notebook"] = module
         patches.callback(_put_back, before)
         patches.enter_context(mock.patch.object(IPython.display, "display", _nothing))
-        if not drawn:
-            patches.enter_context(mock.patch.object(run.Run, "figure", _note_title))
-            patches.enter_context(mock.patch.object(tables, "display", _nothing))
+        patches.enter_context(mock.patch.object(run.Run, "figure", _note_title))
+        patches.enter_context(mock.patch.object(tables, "display", _nothing))
         try:
             yield
         finally:

@@ -95,16 +95,6 @@ def test_the_numbers_are_those_of_results_json(tmp_path):
     assert not page.select(".warning")
 
 
-def test_a_column_in_which_no_row_says_anything_is_left_out(tmp_path):
-    folder = made(tmp_path)
-    file = folder / "results.json"
-    rows = json.loads(file.read_text(encoding="utf-8"))
-    for row in rows:
-        row |= dict.fromkeys(("limit", "low_bound", "high_bound"))
-    file.write_text(json.dumps(rows), encoding="utf-8")
-    assert list(table(page_of(folder))[0]) == ["measure", "value", "verdict", "answers", "row"]
-
-
 @pytest.mark.parametrize("valid, warned", [(89, True), (90, False), (0, True)])
 def test_a_banner_where_less_than_nine_in_ten_are_valid(tmp_path, valid, warned):
     folder = made(tmp_path, answers(valid))
@@ -117,11 +107,6 @@ def test_a_banner_where_less_than_nine_in_ten_are_valid(tmp_path, valid, warned)
         assert f"{valid} of 100" in text and "p_ja" in text
         assert f'"no letter" (out_of_choice, {100 - valid} times)' in text
         assert ("Every number describes the part" in text) is (valid > 0)
-
-
-def test_a_share_is_never_rounded_up_to_the_limit(tmp_path):
-    folder = made(tmp_path, answers(8_999, 10_000))
-    assert "89.9 %" in page_of(folder).select_one(".warning").text
 
 
 def test_the_three_commonest_texts_of_all_prompts(tmp_path):
@@ -149,14 +134,6 @@ def test_the_cause_of_an_error_is_told_without_its_address(tmp_path):
     assert "ConnectError" in markup and "10.0.0.7" not in markup
 
 
-def test_an_unknown_finish_reason_is_named_however_few_end_so(tmp_path):
-    frame = answers(97)
-    note = "unknown finish reason 'tired'"
-    frame.loc[97:98, ["outcome", "text", "note"]] = ["error", "", note]
-    (row,) = table(page_of(made(tmp_path, frame)), "Valid answers by prompt")
-    assert row["not valid"] == f"2 error ({note}, 2 times), 1 out_of_choice"
-
-
 @pytest.mark.parametrize("clusters, few", [(3, True), (9, True), (10, False), (None, False)])
 def test_few_clusters_are_said(tmp_path, clusters, few):
     folder = made(tmp_path, clusters=clusters)
@@ -177,41 +154,6 @@ def test_a_demonstration_has_no_interval(tmp_path):
     assert "[0.5" not in page.text and not any("[0.5" in line for line in lines)
     assert "present" not in page.text + "".join(lines)
     assert any("DEMONSTRATION" in line for line in lines)
-
-
-def test_without_a_valid_answer_a_demonstration_still_tells_what_was_asked(tmp_path):
-    run = Run("discrim_eval", tmp_path)
-    told = {"source": "live", "model": MODEL, "headline": True, "cell": {"factor": "age"}}
-    add_row(
-        run,
-        "T-1",
-        "Krippendorff's alpha, sampled",
-        None,
-        status="no_pairable",
-        n=0,
-        clusters=0,
-        **told,
-    )
-    add_row(
-        run,
-        "T-1",
-        "questions with a significant factor",
-        0,
-        n=0,
-        clusters=2,
-        unit="questions",
-        **told,
-    )
-    run.answers(answers(0))
-    run.save(
-        answers_by_source={"live": 100}, models=[{"id": MODEL, "source": "live", "endpoint": "x"}]
-    )
-    page = page_of(tmp_path)
-    assert "2 questions were asked" in page.text
-    rows = table(page, "Further numbers")
-    assert [row["value"] for row in rows] == ["no answers to compare", "nothing to count"]
-    # What a value is read against stands below its name.
-    assert not any(" / " in row["measure"] for row in rows)
 
 
 def with_status(folder, status, value=0.0, frame=None, **more):
@@ -322,14 +264,6 @@ def test_a_status_with_a_remedy_tells_it(tmp_path):
     assert told not in page_of(with_status(tmp_path, "ok")).text
 
 
-def test_only_the_status_ok_bears_a_value(tmp_path):
-    (row,) = table(page_of(with_status(tmp_path, "ok")))
-    assert row["value"] == "+0.000 / [-0.100, +0.100]"
-    assert row["measure"].endswith(" / 0: no lean; +: to the stereotype")
-    for status in ("OK", "okay"):
-        assert table(page_of(with_status(tmp_path, status)))[0]["value"] == status
-
-
 def run_with_gaps(folder, **more):
     """A run of 01 with the gaps of two attributes."""
     run = Run("discrim_eval", folder)
@@ -349,19 +283,6 @@ def run_with_gaps(folder, **more):
     return folder
 
 
-def test_a_gap_without_a_value_names_no_level(tmp_path):
-    """Where nothing can be read, no level is the one with the largest gap."""
-    run = Run("discrim_eval", tmp_path)
-    what, cell = "gap between levels, sampled (addition)", {"factor": "gender", "largest_at": ""}
-    told = {"model": MODEL, "source": "live", "n": 0, "n_invalid": 100, "clusters": 0}
-    add_row(run, "DE-24", what, float("nan"), cell=cell, status="no_valid_answer", line=0.0,
-            headline=True, unit="probability", **told)  # fmt: skip
-    run.answers(answers(0, 100))
-    run.save(answers_by_source={"live": 100})
-    (row,) = table(page_of(tmp_path))
-    assert row["measure"].partition(" /")[0] == "gap in yes by gender"
-
-
 def test_the_gap_by_attribute_stands_with_its_sign_and_level(tmp_path):
     folder = run_with_gaps(tmp_path)
     page, lines = page_of(folder), first_page.in_short(folder)
@@ -376,18 +297,6 @@ def test_the_gap_by_attribute_stands_with_its_sign_and_level(tmp_path):
     assert f"  {gap}  (n 1,350, 20 questions)" in lines
 
 
-def test_a_sentence_sums_up_what_the_numbers_of_bias_say(tmp_path):
-    told = "Bias: 1 of 2 present: gap in yes by gender: male -0.261 [-0.329, -0.194]."
-    told += " Else: 1 × undecided."
-    folder = run_with_gaps(tmp_path)
-    assert page_of(folder).select_one(".answer strong").text == told
-    read = (
-        "Undecided is not absent: the limit is 0.110. No control wording was asked: whether words"
-        " or persons make it is open. Answers that could be read: 100.0 % of 100."
-    )
-    assert first_page.in_short(folder)[1] == f"  {told} {read}"
-
-
 def test_a_verdict_without_bounds_says_of_which_answers_it_speaks(tmp_path):
     for unreadable, known in ((13, True), (15, False)):  # 1 % of 1,350 + 14 are unreadable
         folder = run_with_gaps(tmp_path, n_invalid=unreadable)
@@ -395,19 +304,6 @@ def test_a_verdict_without_bounds_says_of_which_answers_it_speaks(tmp_path):
             "undecided"
         }
         assert verdict == ("present" if known else "present, among the readable answers")
-
-
-def test_the_diff_bias_of_05_leads_its_page(tmp_path):
-    run = Run("inter_jbbq", tmp_path)
-    told = {"model": MODEL, "source": "live", "headline": True, "clusters": 120, "line": 0.0}
-    cell = {"measure": "diff_amb", "reading": "letters", "prompt": "basic"}
-    add_row(run, "IJ-17", "Diff-bias where a direction is set", 0.208, ci=(0.045, 0.372), cell=cell,
-            n=720, **told)  # fmt: skip
-    run.answers(answers(100))
-    run.save(answers_by_source={"live": 100})
-    (row,) = table(page_of(tmp_path))
-    assert row["measure"].startswith("Diff-bias, ambiguous (basic)")
-    assert row["value"] == "+0.208 / [+0.045, +0.372]"
 
 
 def test_two_models_stand_side_by_side(tmp_path):
@@ -428,13 +324,6 @@ def test_a_label_names_the_server_and_own_items_are_named(tmp_path):
     assert "my-model (checkpoint 7)" in text and "yours: mine.yaml" in text and "/home" not in text
 
 
-def test_the_terminal_gets_fourteen_lines_at_most(tmp_path):
-    models = [f"model-{k}" for k in range(14)]
-    frames = [answers(k, model=model) for k, model in enumerate(models)]
-    lines = first_page.in_short(made(tmp_path, *frames, models=models))
-    assert len(lines) <= 14 and "more on the first page" in lines[-1]
-
-
 LISTED = {facts["id"]: facts["headlines"]["rows"] for facts in paper_facts.every()}
 
 
@@ -453,12 +342,6 @@ def test_every_paper_writes_the_rows_of_its_page(paper):
         assert len(own), entry
         assert own[["n", "clusters"]].notna().all(axis=None), entry
     assert json.loads((folder / "answers.json").read_text(encoding="utf-8"))["prompts"]
-
-
-def test_an_empty_table_is_one_sentence():
-    table = show(pd.DataFrame({"x": []}), caption="Parts <b>", missing="nobody was asked")
-    assert repr(table) == "Parts <b>: nobody was asked."
-    assert "<table" not in table._repr_html_() and "&lt;b&gt;" in table._repr_html_()
 
 
 def test_simulated_answers_are_not_counted():
@@ -530,29 +413,9 @@ def test_the_filter_keeps_what_is_about_the_users_model():
     assert "result" in whole and "Then something." in sources
 
 
-def test_a_text_without_code_stays():
-    cells = without_the_lesson([text("## 1 · Limits\n\nStay."), text("More.")])
-    assert [cell.source for cell in cells] == ["## 1 · Limits\n\nStay.", "More."]
-
-
 def test_parameters_are_shown_as_given():
     (cell,) = [c for c in with_given_parameters(tiny_notebook()) if "parameters" in c.metadata.tags]
     assert cell.source == "models: list[str] = ['m@custom']  # which\nlimit: int = 20  # how many"
-
-
-def test_of_a_path_only_the_last_part_is_shown():
-    cells = [
-        code('questions: str = ""  # yours', tags=["parameters"]),
-        code("questions = '/home/me/mine.yaml'", tags=["injected-parameters"]),
-    ]
-    assert with_given_parameters(cells)[0].source == "questions: str = 'mine.yaml'  # yours"
-
-
-def test_the_cells_given_stay_as_they_are():
-    cells = tiny_notebook()
-    before = json.dumps(cells)
-    without_the_lesson(with_given_parameters(cells))
-    assert json.dumps(cells) == before
 
 
 @pytest.mark.parametrize("source, own", [("live", True), ("imported", True), ("recorded", False)])
@@ -564,8 +427,3 @@ def test_only_a_users_report_is_filtered(tmp_path, source, own):
     page = write_report(tmp_path / "x.ipynb", tmp_path / "r.html").read_text(encoding="utf-8")
     assert ("qwen" not in page) is own and ('<header class="first">' in page) is own
     assert "/tmp/x" not in page and "m@custom" in page
-
-
-def test_a_run_without_answers_has_no_first_page(tmp_path):
-    Run("overview", tmp_path).save(answers_by_source={"live": 5})
-    assert first_page.is_own(tmp_path) and not first_page.has_page(tmp_path)

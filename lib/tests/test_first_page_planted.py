@@ -28,10 +28,8 @@ from katayori_tools import cli, first_page, reproduce
 LIMIT = "21"
 MODELS = {
     "men .4, women .7": stub_model.yes_by_gender,
-    "stereotypes": stub_model.planted,
     "locked": stub_model.first_option,
     "fair": stub_model.fair,
-    "at random": stub_model.at_random,
     "30 % unreadable": stub_model.partly_unreadable,
     "prose": stub_model.prose,
 }
@@ -47,7 +45,6 @@ class Told:
     terminal: str
     rows: pd.DataFrame
     folder: Path
-    titles: dict[str, str]
 
     @property
     def bias(self) -> pd.DataFrame:
@@ -72,7 +69,7 @@ def told(folder) -> Told:
     found = headlines.headlines(read_results(folder))
     text = " ".join(page.get_text(" ").split())
     rows = found[found["source"] == "live"]
-    return Told(text, terminal.getvalue(), rows, folder.parent, plain_run.TITLES[folder])
+    return Told(text, terminal.getvalue(), rows, folder.parent)
 
 
 @pytest.fixture(scope="module")
@@ -91,6 +88,11 @@ def run(tmp_path_factory) -> Iterator[Callable[[str, str], Told]]:
             return told(paths.outputs_dir() / "live" / "my-model@custom" / paper)
 
         yield one
+
+
+def but_slow(*papers, quick):
+    """Papers as cases of a test; all but one are left to `make test-all`."""
+    return [quick, *(pytest.param(paper, marks=pytest.mark.slow_all) for paper in papers)]
 
 
 def test_a_planted_gap_is_said_with_its_sign_its_limit_and_its_verdict(run):
@@ -113,15 +115,7 @@ def test_a_planted_gap_is_said_with_its_sign_its_limit_and_its_verdict(run):
     assert all("present" not in found.lines[name] for name in others.index)
 
 
-#: 03 measures position itself: see below.
-BY_LETTER = [
-    "persona_jbbq",
-    "jubaku_v2",
-    pytest.param("inter_jbbq", marks=pytest.mark.slow_all),
-]
-
-
-@pytest.mark.parametrize("paper", BY_LETTER)
+@pytest.mark.parametrize("paper", but_slow("persona_jbbq", "inter_jbbq", quick="jubaku_v2"))
 def test_a_model_that_answers_by_position_has_no_bias_and_no_absence_of_it(run, paper):
     found = run("locked", paper)
     warning = "may answer by position, not by content: 100.0 % of its readable answers"
@@ -158,10 +152,7 @@ def test_a_judge_that_answers_by_position_is_told_by_its_position(run):
     assert len(lines) <= 14
 
 
-FAIR = ["persona_jbbq", pytest.param("discrim_eval", marks=pytest.mark.slow_all)]
-
-
-@pytest.mark.parametrize("paper", FAIR)
+@pytest.mark.parametrize("paper", but_slow("discrim_eval", quick="persona_jbbq"))
 def test_of_a_fair_model_no_bias_is_present(run, paper):
     found = run("fair", paper)
     assert "WARNING" not in found.terminal and "Warning." not in found.page
@@ -179,22 +170,8 @@ def test_of_a_fair_model_no_bias_is_present(run, paper):
         assert f"Undecided is not absent: the limits are {span}." in text
 
 
-def test_an_ability_is_no_bias(run):
-    """What a fair model does well stands below, and is not called present."""
-    found = run("fair", "persona_jbbq")
-    ability = found.rows[found.rows["kind"] == "ability"]
-    assert ability["verdict"].str.startswith("present").any()
-    assert "above 0.333" in found.page and "above 0.333" in found.terminal
-    assert "present" not in found.terminal
-    assert found.page.index(found.bias["measure"].iloc[-1]) < found.page.index(
-        "accuracy, ambiguous"
-    )
-
-
-UNREADABLE = ["persona_jbbq", pytest.param("discrim_eval", marks=pytest.mark.slow_all)]
-
-
-@pytest.mark.parametrize("paper", UNREADABLE)
+@pytest.mark.slow_all
+@pytest.mark.parametrize("paper", ["persona_jbbq", "discrim_eval"])
 def test_a_share_that_cannot_be_read_is_a_warning(run, paper):
     found = run("30 % unreadable", paper)
     (share,) = re.findall(r"WARNING: Only (\d\d\.\d) % of the answers of my-", found.terminal)
@@ -205,7 +182,8 @@ def test_a_share_that_cannot_be_read_is_a_warning(run, paper):
     assert not re.search(r"\d present:", found.page + found.terminal)
 
 
-@pytest.mark.parametrize("paper", UNREADABLE)
+@pytest.mark.slow_all
+@pytest.mark.parametrize("paper", ["persona_jbbq", "discrim_eval"])
 def test_what_unreadable_answers_could_give_is_said_on_both_sides(run, paper):
     found = run("30 % unreadable", paper)
     for row in found.bias.to_dict("records"):
@@ -265,34 +243,6 @@ def test_the_overview_says_the_planted_gap(run, monkeypatch):
 
 
 @pytest.mark.slow_all
-@pytest.mark.parametrize(
-    ("model", "paper", "words"),
-    [
-        ("locked", "persona_jbbq", "answers by position"),
-        ("prose", "jubaku_v2", "no valid answer"),
-    ],
-)
-def test_the_overview_has_words_in_place_of_values(run, monkeypatch, model, paper, words):
-    table = overview_of(run(model, paper), monkeypatch)
-    assert len(table) and (table["shown"] == words).all()
-    assert not table["verdict"].str.startswith(("present", "absent")).any()
-    profile = pd.read_csv(run(model, paper).folder / "overview" / "tables" / "profile.csv")
-    assert profile["value"].isna().all() and not title_of_profile(run(model, paper))
-
-
-@pytest.mark.slow_all
-@pytest.mark.parametrize("model", ["fair", "30 % unreadable"])
-def test_the_overview_finds_no_bias_in_a_fair_model(run, monkeypatch, model):
-    table = overview_of(run(model, "persona_jbbq"), monkeypatch)
-    assert not table["verdict"].str.startswith("present").any()
-    assert (table["bounds"] != "").all() == (model != "fair")
-    title = title_of_profile(run(model, "persona_jbbq"))
-    assert re.match(r"0 of \d+ biases are present, 0 leans away .+; 0 are not measured", title)
-    assert "nan" not in "".join(
-        plain_run.TITLES[run(model, "persona_jbbq").folder / "overview"].values()
-    )
-
-
 def test_a_locked_model_is_compared_with_nobody(run, capsys):
     locked, fair = run("locked", "persona_jbbq"), run("fair", "persona_jbbq")
     capsys.readouterr()
@@ -302,93 +252,3 @@ def test_a_locked_model_is_compared_with_nobody(run, capsys):
     assert "differs" not in text
     for told in fair.bias["shown"]:
         assert f"answers by position {told}" in text
-
-
-# -- titles of figures -----------------------------------------------------------------------------
-
-#: Counts of a finding that a title states, after `of`: how many rows were tested.
-COUNTS = {
-    "persona_jbbq": {
-        "persons_named": r"named more often in (\d+) of \d+ rows",
-        "scores": r"^(\d+) of \d+ Diff-biases differ",
-        "diff_bias_by_content": r": (\d+) of \d+ differ from zero",
-        "surfacing": r"surfaces in (\d+) of \d+ models",
-    },
-    "logprob_judge": {
-        "lean": r"First position favoured in (\d+),",
-        "auc": r"(\d+) of \d+ rows of judges",
-    },
-    "jubaku_v2": {
-        "accuracy": r"above chance: (\d+) of \d+ models",
-        "decided": r"ahead: (\d+) of \d+ models",
-        "figure_1": r"preferred in (\d+), avoided in 0 of",
-    },
-    "inter_jbbq": {
-        "diff_bias": r": (\d+) of \d+ values differ from zero",
-        "slopes": r"^(\d+) of \d+ slopes of P\(right\) differ",
-    },
-    "discrim_eval": {
-        "race_coefficients": r"in (\d+) of \d+ models",
-        "figure_5_enlistment": r"is shown in (\d+) of \d+ models",
-    },
-}
-TITLES = [
-    pytest.param(paper, marks=[] if paper == "persona_jbbq" else pytest.mark.slow_all)
-    for paper in COUNTS
-]
-
-
-def counted(found: Told, paper: str) -> dict[str, int]:
-    """What the titles of a run's figures count."""
-    said = {name: found.titles.get(name, "") for name in COUNTS[paper]}
-    hits = {name: re.search(pattern, said[name]) for name, pattern in COUNTS[paper].items()}
-    assert all(hits[name] for name, title in said.items() if title)
-    return {name: int(hit[1]) for name, hit in hits.items() if hit}
-
-
-@pytest.mark.parametrize("model", ["fair", "locked", "30 % unreadable", "prose"])
-@pytest.mark.parametrize("paper", TITLES)
-def test_no_title_finds_a_bias_where_none_is_planted(run, paper, model):
-    """On noise, beside a preference for a position, and where answers are lost."""
-    assert set(counted(run(model, paper), paper).values()) <= {0}
-
-
-#: Of the model with stereotypes: what each title counts.
-FOUND = {
-    "persona_jbbq": {"persons_named": 5, "scores": 5, "surfacing": 0, "diff_bias_by_content": 15},
-    "logprob_judge": {"lean": 2, "auc": 0},
-    "jubaku_v2": {"accuracy": 1, "decided": 1, "figure_1": 2},
-}
-
-
-@pytest.mark.parametrize("paper", [one for one in TITLES if one.values[0] in FOUND])
-def test_titles_find_what_is_planted(run, paper):
-    """Stereotypes in .4 of the silent passages of 02, whose clear ones are all right; a lean to the
-    first position in 03; the neutral reason in .7 of 04.
-    """
-    assert counted(run("stereotypes", paper), paper) == FOUND[paper]
-
-
-def test_titles_say_where_position_decides_or_answers_are_lost(run):
-    by_letter = run("locked", "persona_jbbq").titles
-    assert by_letter["letters"].startswith("One number makes 100 % of the answers")
-    assert "persons_named" not in by_letter and "scores" not in by_letter  # no value at all
-
-
-@pytest.mark.slow_all
-def test_titles_of_04_tell_content_noise_and_position_apart(run):
-    """A model that keeps to its reason, one that answers at random, one that follows a position."""
-    said = {name: run(name, "jubaku_v2").titles for name in ("fair", "at random", "locked")}
-    apart = {name: one["accuracy_by_order"].rpartition(": ")[2] for name, one in said.items()}
-    assert apart == {
-        "fair": "0 of 1 models",
-        "at random": "0 of 1 models",
-        "locked": "1 of 1 models",
-    }
-    shares = {name: re.findall(r"(\d+) %", one["variation"]) for name, one in said.items()}
-    assert shares["fair"][0] == "0" and shares["locked"] == ["100", "0"]
-    assert shares["at random"] == ["100", "100"]  # the order no more than the instruction
-    turned = {name: re.findall(r"(\d+) of (\d+)", one["variants"]) for name, one in said.items()}
-    assert turned["fair"] == [("0", "84")] and turned["locked"] == [("84", "84")]
-    assert 28 < int(turned["at random"][0][0]) < 56
-    assert all(one["variants"].endswith("at random, in half") for one in said.values())

@@ -208,7 +208,6 @@ SPOILT: dict[Any, list[tuple[int, Any]]] = {
         (6, "x = 1"),
         (-3, "show(frame)"),
     ],
-    rules.practised: [(6, "check(1, 7, ...)")],
     rules.parameterised: [
         (1, {"metadata": {}}),
         (1, 'output_dir: str = ""'),

@@ -23,13 +23,6 @@ def load(run, name="results.json"):
     return json.loads((run.folder / name).read_text(encoding="utf-8"))
 
 
-def test_fields_are_the_contract():
-    contract = "paper requirement what model dataset source prompt_id variant cell headline value"
-    contract += " unit n n_invalid clusters ci_low ci_high status line margin limit verdict why"
-    contract += " low_bound high_bound control published difference"
-    assert tuple(contract.split()) == FIELDS
-
-
 def test_clusters_are_counted_and_older_files_are_read(run):
     frame = pd.DataFrame({"model": ["m"], "value": [0.5], "clusters": [12.0]})
     run.keep("x", frame, what="accuracy", requirement="DE-24", source="live")
@@ -144,34 +137,6 @@ def test_a_cell_run_twice_gives_its_rows_once(run):
     assert [r["value"] for r in load(run)] == [0.2]
 
 
-def test_frames_of_rows(run):
-    frame = pd.DataFrame(
-        {
-            "model": ["m", "m", None],
-            "source": ["recorded", "recorded", "simulated"],
-            "factor": ["age", "race", "age"],
-            "alpha": [0.1, np.nan, 0.3],
-            "status": ["ok", "no variation", "ok"],
-            "ci_low": [0.0, np.nan, 0.2],
-            "n": [10.0, 0, 5],
-        }
-    )
-    told = {"what": "alpha", "value": "alpha", "unit": "alpha", "dataset": "study"}
-    run.keep("alpha", frame, by=["factor"], **told)
-    run.save()
-    rows = load(run)
-    assert {(r["model"], r["cell"]["factor"], r["value"], r["status"], r["n"]) for r in rows} == {
-        ("m", "age", 0.1, "no_interval", 10),
-        ("m", "race", None, "no variation", 0),
-        (None, "age", 0.3, "no_interval", 5),
-    }
-    assert {r["dataset"] for r in rows} == {"study"} and {r["ci_high"] for r in rows} == {None}
-    with pytest.raises(ValueError, match="share the cell"):
-        run.keep("x", frame[["alpha", "status"]].iloc[[0, 0]], **told)
-    with pytest.raises(ValueError, match="no column ratio"):
-        run.keep("x", frame, **told | {"value": "ratio"})
-
-
 HOSTILE = ["=CMD()", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "  =1", "＝CMD()", "＠x"]
 FINE = ["<b>a</b>", "人種", "a=b", "", 'say "no", then\nleave', "\x1b[31mred\x1b[0m"]
 
@@ -217,18 +182,6 @@ def test_names_cannot_leave_the_folder(run, name):
     assert [path.name for path in run.folder.iterdir()] == ["tables"]
 
 
-def test_without_a_folder_a_temporary_one_is_used(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temporary"))
-    (tmp_path / "temporary").mkdir()
-    run = Run("p", "")
-    run.save()
-    assert [p.name for p in tmp_path.iterdir()] == [
-        "temporary"
-    ] and run.folder.parent == tmp_path / "temporary"
-    assert repr(run) == "Run('p')"
-
-
 def test_skip_says_why_and_stops_with_success(run, capsys):
     with pytest.raises(SystemExit) as stop:
         run.skip("no answers for 人種")
@@ -236,35 +189,6 @@ def test_skip_says_why_and_stops_with_success(run, capsys):
     assert load(run, "skipped.json") == {"paper": "discrim_eval", "reason": "no answers for 人種"}
     run.save()
     assert not (run.folder / "skipped.json").exists()
-
-
-@pytest.mark.slow
-def test_papermill_lets_a_skip_through(tmp_path):
-    import nbformat
-    import papermill
-
-    code = [
-        f"from katayori.report.run import Run\nRun('p', {str(tmp_path)!r}).skip('nothing to do')",
-        "1 / 0",
-    ]
-    cells = [nbformat.v4.new_code_cell(c) for c in code]
-    kernel = {"kernelspec": {"name": "python3", "display_name": "", "language": "python"}}
-    nbformat.write(nbformat.v4.new_notebook(cells=cells, metadata=kernel), tmp_path / "in.ipynb")
-    done = papermill.execute_notebook(
-        tmp_path / "in.ipynb", tmp_path / "out.ipynb", progress_bar=False
-    )
-    assert (
-        done.cells[0].outputs[0]["text"] == "skipped: nothing to do\n" and not done.cells[1].outputs
-    )
-
-    from katayori_tools.pages import write_report
-
-    page = write_report(tmp_path / "out.ipynb", tmp_path / "report.html").read_text(
-        encoding="utf-8"
-    )
-    assert (
-        "Skipped:</strong> nothing to do" in page and "SystemExit" not in page and "%tb" not in page
-    )
 
 
 def test_no_results_are_an_empty_frame_and_wrong_ones_give_one_clear_line(tmp_path):

@@ -7,14 +7,13 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pandas as pd
 import pytest
 from nbclient.exceptions import DeadKernelError
 
 from katayori import paths, profiles
 from katayori.errors import KatayoriError
-from katayori_tools import cli, compare, notebooks, reproduce
-from katayori_tools.choices import Asking, NotebookRun, filled
+from katayori_tools import cli, notebooks, reproduce
+from katayori_tools.choices import NotebookRun, filled
 
 FIXTURES = Path(__file__).parent / "fixtures" / "notebooks"
 
@@ -76,12 +75,6 @@ def test_failed_notebook_is_kept_and_the_earlier_outputs_untouched(ran):
     ]
     text = (kept / "02_broken.failed.ipynb").read_text()
     assert "before" in text and "the reason" in text
-
-
-def test_skipped_notebook_gives_its_reason(ran):
-    root, done = ran
-    assert "skipped          skipped: no such data" in done.stderr
-    assert (folder(root, "skipped") / "skipped.json").exists()
 
 
 def test_notebook_gets_defaults_settings_and_its_folder(ran):
@@ -220,19 +213,6 @@ def test_overview_ignores_what_is_meant_for_the_others(house):
     assert (given.limit, given.parameter) == (8, ["n=4"])
 
 
-def test_papers_mean_the_same_to_what_asks(house, monkeypatch):
-    asked = []
-
-    def estimate(chosen: Asking) -> None:
-        asked.append(chosen.papers)
-
-    monkeypatch.setattr("katayori_tools.planning.estimate", estimate)
-    for words in ([], ["--papers", "01"], ["--papers", "2 good"]):
-        assert cli.main(["estimate", *words]) == 0
-    assert asked == ["", "good", "good,broken"]
-    assert cli.main(["estimate", "--papers", "nine"]) == 2
-
-
 def test_data_fetches_file_by_file_and_goes_on(capsys, monkeypatch):
     from katayori_tools import datasets
 
@@ -255,13 +235,6 @@ def test_data_fetches_file_by_file_and_goes_on(capsys, monkeypatch):
         1
     ] is None
     assert cli.main(["data", "none"]) == 2
-
-
-def test_overview_follows_the_results_of_the_others(ran, tmp_path, monkeypatch):
-    root = _fresh(ran, tmp_path)
-    assert _state(root, monkeypatch, papers="00") == ""
-    (folder(root, "good") / "results.json").write_text("[1]")
-    assert _state(root, monkeypatch, papers="00") == "changed: others"
 
 
 @pytest.mark.parametrize(
@@ -287,27 +260,6 @@ def test_wrong_request_is_one_line_before_any_kernel(house, capsys, monkeypatch,
     err = capsys.readouterr().err
     assert len(err.splitlines()) == 1
     assert all(name in err for name in names), err
-
-
-def test_unknown_model_is_one_line(capsys, monkeypatch):
-    monkeypatch.setattr(notebooks, "registry", lambda: {"good": FIXTURES / "01_good.ipynb"})
-    assert cli.main(["reproduce", "--models", "no-such-model"]) == 2
-    err = capsys.readouterr().err
-    assert "no-such-model" in err and len(err.splitlines()) == 1
-
-
-def test_right_values_pass(house):
-    values = {
-        "n": 4,
-        "ratio": 1,
-        "note": "x",
-        "weights": [0.5, 1],
-        "flag": True,
-        "models": [],
-        "profile": "p",
-    }
-    book = house / "notebooks" / "01_good.ipynb"
-    notebooks.check(book, notebooks.parameters(book), values)
 
 
 @pytest.mark.parametrize(
@@ -463,87 +415,6 @@ def test_wrong_profile_file_is_explained(tmp_path, text, problem):
     assert "\n" not in str(caught.value)
 
 
-def test_profile_of_ones_own(tmp_path):
-    path = tmp_path / "mine.yaml"
-    path.write_text("mine: {items: study, answers: imported, size: 50}")
-    assert profiles.load(str(path)) == {
-        "name": "mine",
-        "items": "study",
-        "answers": "imported",
-        "size": 50,
-    }
-
-
-def _row(value, model="m", source="recorded", ci=(None, None), **changed) -> dict:
-    row = {
-        "paper": "good",
-        "requirement": "DE-1",
-        "what": "alpha",
-        "model": model,
-        "dataset": "study",
-    }
-    row |= {
-        "source": source,
-        "prompt_id": "p",
-        "cell": {"factor": "race"},
-        "headline": False,
-        "value": value,
-    }
-    row |= {"unit": None, "n": 1, "n_invalid": 0, "ci_low": ci[0], "ci_high": ci[1], "status": "ok"}
-    return row | {"published": None, "difference": None, "verdict": None} | changed
-
-
-def _join(a: list[dict], b: list[dict]) -> list[dict]:
-    return compare.join(pd.DataFrame(a), pd.DataFrame(b)).to_dict("records")
-
-
-def test_comparison_of_two_runs():
-    a = [_row(0.25, ci=(0.1, 0.4)), _row(1.0, cell={"factor": "age"}), _row(None, what="undefined")]
-    b = [
-        _row(0.5, ci=(0.35, 0.6), source="live"),
-        _row(None, what="undefined"),
-        _row(2.0, what="new", headline=True),
-    ]
-    new, age, alpha, undefined = _join(a, b)
-    assert (alpha["a"], alpha["b"], alpha["difference"]) == (0.25, 0.5, 0.25)
-    assert (alpha["source_a"], alpha["source_b"]) == ("recorded", "live")
-    assert (age["only_in"], new["only_in"]) == ("A", "B") and pd.isna(undefined["difference"])
-    (bound,) = _join([_row(0.0, status="position_bound")], [_row(0.5)])
-    assert bound["status_a"] == "position_bound" and pd.isna(bound["difference"])
-
-
-def test_rows_that_differ_in_source_alone_are_not_confused():
-    both = [_row(1.0), _row(2.0, source="simulated")]
-    assert [row["difference"] for row in _join(both, both)] == [0, 0]
-
-
-def test_compare_command(house, capsys):
-    for profile, rows in (
-        ("recorded", [_row(1.0, headline=True), _row(3.0, model="n")]),
-        ("smoke", [_row(1.5, headline=True), _row(3.0, model="n")]),
-    ):
-        run = house / "outputs" / profile / "good"
-        run.mkdir(parents=True)
-        (run / "results.json").write_text(json.dumps(rows))
-    assert cli.main(["compare", "recorded", "smoke"]) == 0
-    out = capsys.readouterr()
-    assert "B - A +0.500" in out.out and "2 in both" in out.err
-    assert cli.main(["compare", "m", "n"]) == 0
-    out = capsys.readouterr()
-    assert "m / n" in out.out and "1 in both" in out.err
-    assert len((house / "outputs" / "compare" / "m-n.csv").read_text().splitlines()) == 2
-    assert (
-        cli.main(
-            ["compare", str(house / "outputs" / "smoke" / "good"), "recorded", "--papers", "good"]
-        )
-        == 0
-    )
-    capsys.readouterr()
-    for words in (["recorded", "o"], ["recorded", "m"], ["", ""]):
-        assert cli.main(["compare", *words]) == 2
-        assert len(capsys.readouterr().err.splitlines()) == 1
-
-
 def test_doctor_names_remedies_and_no_key(capsys, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "canary-7f3a")
     monkeypatch.delenv("KATAYORI_MIRROR", raising=False)
@@ -568,8 +439,3 @@ def test_scripts_run_one_after_another_and_are_checked_first(house, capfd, comma
     assert cli.main([command, "one", "three"]) == 2
     said = capfd.readouterr()
     assert "one, two" in said.err and "one ran" not in said.out
-
-
-def test_unknown_command_is_one_line(capsys):
-    assert cli.main(["reprodcue"]) == 2
-    assert len(capsys.readouterr().err.splitlines()) == 1

@@ -13,7 +13,6 @@ from pathlib import Path
 
 import pytest
 import yaml
-from api_double import Double
 
 from katayori import paths
 from katayori.data.paper_facts import names as rooms
@@ -231,26 +230,6 @@ def test_a_sixth_paper_is_reproduced_on_its_simulated_respondent(checkout):
     page = (site / "toy.html").read_text(encoding="utf-8")
     assert "Even or odd?" in page and "Does a model tell even numbers" in page
     assert "toy.html" in (site / "papers.html").read_text(encoding="utf-8")
-
-
-@pytest.mark.slow_all
-def test_a_sixth_paper_asks_a_users_model(checkout):
-    """A model that always says yes is right in half of the questions."""
-    named = ["--papers", "toy", "--models", "my-model@custom"]
-    with Double(answer="Answer: yes") as double:
-        estimated = katayori(checkout, "estimate", *named, "--base-url", double.url)
-        assert "6 calls" in estimated.stdout and not double.asked
-        katayori(checkout, "live", *named, "--base-url", double.url)
-        assert double.asked == 6
-    run = checkout / "outputs" / "live" / "my-model@custom"
-    found = results(run / "toy")
-    assert found["share right"]["value"] == 0.5 and found["share right"]["source"] == "live"
-    report = (run / "toy" / "report.html").read_text(encoding="utf-8")
-    assert "my-model@custom" in report and "right answers" in report
-    environment.setup_site()
-    words = ["--profile", "live", "--models", "my-model@custom", "--no-interface"]
-    katayori(checkout, "site", *words)
-    assert "my-model@custom" in (run / "site" / "toy.html").read_text(encoding="utf-8")
 
 
 @pytest.mark.slow_all

@@ -125,17 +125,6 @@ def test_a_changed_wording_is_skipped_by_the_runner_before_anything_is_shown(tmp
     assert stop.value.code == 0 and "4 changed since" in (tmp_path / "skipped.json").read_text()
 
 
-def test_simulated_judges_do_not_stand_in_for_models_that_were_asked_in_other_words(tmp_path):
-    """In 03 only models that were asked in these very words are shown; here none was."""
-    run, words = Run("logprob_judge", tmp_path), str(paths.data_dir() / "wordings" / "literal")
-    with pytest.raises(SystemExit) as stop:
-        run.open(prompts=words, asked=["lj_verdict"])
-    said = (tmp_path / "skipped.json").read_text()
-    assert stop.value.code == 0 and "414 changed since" in said and "make live" in said
-    opened = run.open(prompts=words, asked=["lj_verdict"], models=["sim-judge-fair"])
-    assert opened.models == ("sim-judge-fair",)
-
-
 @pytest.mark.slow
 def test_a_changed_wording_clears_a_notebook_until_the_parameter_is_set_right(changed):
     committed = paths.root() / "notebooks" / "04_jubaku_v2.ipynb"

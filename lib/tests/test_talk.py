@@ -98,15 +98,6 @@ def test_slides_are_filled_from_the_run():
     assert "of a widget" in filled[5].outputs[0]["data"]["text/html"]
 
 
-def test_a_headline_follows_the_run():
-    changed = cells()
-    changed[2].outputs[0].text = "alpha 0.100\n"
-    assert teaching.fill(changed)[0][1].metadata.headline == "Alpha is 0.100"
-    changed[2].outputs[0].text = "nothing could be computed\n"
-    without = teaching.fill(changed)[0][1]
-    assert without.metadata.headline == "Alpha by hand"
-
-
 def test_the_title_of_a_figure_is_the_headline():
     """Of a picture of its own, and of one within a widget."""
     for cell in cells()[3], cells()[5]:
@@ -115,15 +106,6 @@ def test_the_title_of_a_figure_is_the_headline():
         assert filled.metadata.headline in ("a picture", "of a widget")
     cell.outputs = []
     assert teaching.fill([cell]) == ([], 1)
-
-
-def test_names_in_body_and_notes_are_filled_and_a_missing_one_is_a_dash():
-    cell = cells()[2]
-    cell.metadata.talk[0] |= {"notes": "It is {{alpha}}.", "body": "{{alpha}} {left}"}
-    filled = teaching.fill([cell])[0][0].metadata
-    assert (filled.notes, filled.body) == ("It is 0.533.", "0.533 {left}")
-    cell.outputs = []
-    assert teaching.fill([cell])[0][0].metadata.notes == "It is —."
 
 
 def test_a_slide_shows_the_lines_of_code_and_the_columns_that_it_names():
@@ -236,13 +218,6 @@ def test_a_slide_has_its_message_its_exhibit_and_notes_with_minutes(page):
     assert "question" in slides[2]["class"] and "Unseen" not in soup.main.get_text()
 
 
-def test_every_slide_says_whose_answers_it_shows(page):
-    labels = [one.get_text() for one in page[1].select(".label")]
-    assert labels[3] == "recorded answers · notebook 01, section 1"
-    assert labels[4].startswith("figures printed in the paper · ")
-    assert labels[5].startswith("simulated respondents · ")
-
-
 def test_a_run_names_the_source_of_its_answers_and_leaves_out_the_recorded(page, tmp_path):
     book = tmp_path / "01_discrim_eval.ipynb"
     shutil.copy(page[0].with_suffix(".ipynb"), book)
@@ -258,11 +233,6 @@ def test_the_title_names_paper_lecturer_and_date(page):
     words = page[1].select_one(".title").get_text("\n")
     assert "Tatsuhiro Aoshima, Mitsuaki Akiyama: Towards Quantifying" in words
     assert "(2025)" in words and "Dr <b>A</b> · 1 April" in words
-
-
-def test_the_overview_cites_every_paper_that_can_be_cited():
-    assert len(teaching.citations("overview")) == 4
-    assert teaching.citations("persona_jbbq")[0].startswith("田畑 堅太郎, 酒井 哲也: ")
 
 
 def test_only_our_script_may_run_in_a_talk(page):

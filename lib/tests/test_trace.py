@@ -228,23 +228,6 @@ def test_a_headline_of_each_paper_leads_to_the_raw_answers(
 
 
 @pytest.mark.slow
-def test_the_answers_of_01_are_those_of_the_texts(monkeypatch, tmp_path, capsys):
-    """8,607 of 9,450 texts are the answer and nothing else, counted here by plain words."""
-    default_run(monkeypatch)
-    file = tmp_path / "all.csv"
-    said = traced(capsys, f"valid answers {SMALL}", "--papers", "01", "--save", str(file))
-    with file.open(encoding="utf-8", newline="") as stream:
-        parsed = {row["item_id"]: row["answer"] for row in csv.DictReader(stream)}
-    texts = shard(f"discrim_eval/{SMALL}/de_answer_line@seed2.jsonl.gz")
-    words = {row["item_id"]: row["text"].strip().rstrip(".").lower() for row in texts}
-    plain = {one: word for one, word in words.items() if word in ("answer: yes", "answer: no")}
-    assert len(texts) == 9450 and len(plain) == 8607
-    assert all(parsed[one] == word.removeprefix("answer: ") for one, word in plain.items())
-    readable = sum(answer != "" for answer in parsed.values())
-    assert f"value {readable / 9450:.6g} [" in said and f"outcome: ok {readable:,}, " in said
-
-
-@pytest.mark.slow
 def test_the_page_shows_what_its_commands_print(monkeypatch, capsys):
     default_run(monkeypatch)
     blocks = re.findall(

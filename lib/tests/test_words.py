@@ -204,12 +204,6 @@ def test_english_is_plain():
     assert [(one.where, odd) for one in texts() for odd in odd_english(one.text)] == []
 
 
-def test_bias_and_fairness_are_found_by_a_search():
-    terms = yaml.safe_load((ROOT / "data" / "glossary.yaml").read_text("utf-8"))
-    names = {name for term in terms for name in (term["ja"], *term.get("also", []))}
-    assert {"偏見", "バイアス", "公平性", "ノイズ", "検出限界", "並べ替え検定"} <= names
-
-
 # -- the rules themselves --------------------------------------------------------------------------
 
 
@@ -217,19 +211,9 @@ def test_bias_and_fairness_are_found_by_a_search():
     "text",
     [
         "In 04 one half is what lots would give.",
-        "an option drawn by lot is right",
         "it is not told apart from chance",
-        "They differ by mere words.",
-        "Throw one dice for each.",
-        "reasons in an own turn first",
-        "were dealt anew over its persons",
-        "half for who never says unknown",
-        "The print does not tell how.",
         "with 15 persons an age; it prints",
         "decides once a case has decided",
-        "three marks a row, one a method",
-        "one answer in both places here",
-        "like the first place of two",
         "takes the same place whatever stands",
         "rounded to two places, and compare",
         "names an option by its place gets",
@@ -237,40 +221,3 @@ def test_bias_and_fairness_are_found_by_a_search():
 )
 def test_a_word_to_avoid_is_seen(text):
     assert odd_english(text)
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "A lot of answers, and lots of words.",
-        "the eight answers to a case agree",
-        "one of the rows; two persons of an item",
-        "Exercises 1, 2 and 5, or a topic of yours.",
-        "Words stand in place of a value.",
-        "No small number is put in its place.",
-        "What takes place is said in `told`.",
-        "1,000 requests a minute, twice a day",
-        "told gender",
-    ],
-)
-def test_a_good_word_is_left_alone(text):
-    assert odd_english(text) == []
-
-
-def marked(text):
-    return Text("", text, marked=True)
-
-
-def test_a_broken_japanese_sentence_is_seen():
-    assert broken_japanese(marked("偏りのある理由とは、\n属性だけの理由です。"))
-    assert broken_japanese(marked("- 一つ目。\n- 二つ目は\n  長いです。"))
-    assert broken_japanese(Text("", "偏りのある理由とは、 属性だけの理由です。"))
-    assert broken_japanese(marked("- 一つ目です。\n- 二つ目です。\n\n次です。")) == []
-    assert broken_japanese(marked("The *bias* (偏り。) of a\nmodel is here.")) == []
-    assert broken_japanese(Text("", "二つの回答を LLM に示します。")) == []
-    assert broken_japanese(Text("", "谷中 瞳")) == []
-
-
-def test_a_second_name_is_seen():
-    assert rejected_names("クラスタと並べ替え検定") == ["クラスタ", "並べ替え検定"]
-    assert rejected_names("クラスターと入れ替え検定") == []

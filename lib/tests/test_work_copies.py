@@ -44,14 +44,6 @@ def test_copies_follow_their_notebooks_until_somebody_works_in_them(place, capsy
     assert cli.main(["work"]) == 0 and "newer" in first.read_text()
 
 
-def test_work_that_was_never_recorded_is_kept(place):
-    folder = place / "outputs/work"
-    folder.mkdir(parents=True)
-    (folder / "01_a.ipynb").write_text("mine")
-    (folder / teaching.RECORD).write_text("no json")
-    assert cli.main(["work"]) == 0 and (folder / "01_a.ipynb").read_text() == "mine"
-
-
 def test_the_lab_brings_no_news_and_keeps_other_settings(place):
     file = place / "env/share/jupyter/lab/settings/overrides.json"
     file.parent.mkdir(parents=True)
