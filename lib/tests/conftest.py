@@ -38,8 +38,8 @@ LONGEST = {
             "01_discrim_eval.ipynb",
             "00_overview.ipynb",
             "test_notebook_jubaku_v2.py",
-            "test_metrics_agreement.py",
-            "test_metrics_ranks.py",
+            "test_exchange.py",
+            "test_mixed_logit.py",
             "test_collect.py",
             "test_site.py",
         ]
@@ -62,15 +62,14 @@ QUICKLY = "quick and not slow"
 QUICK = {
     f"test_{name}.py"
     for name in """
-    boundaries catalogue charts dialects environment expected finish_reasons frames
-    gates house house_rules make metrics_agreement
-    metrics_factors metrics_intervals metrics_ranks sample_logs
+    boundaries catalogue charts dialects environment expected finish_reasons
+    gates house house_rules make agreement
+    bbq contrasts exchange judges logistic position ranks shares
     models_registry_content notebook_contract
     packaging project prompting_exchange prompting_parsing prompting_recordings
     prompting_verdicts published reason_rules report_exercises report_results report_tables
     results_keep results_rows run_folders second_jubaku_v2 seed_rules study traceability
-    verbs_agreement_exchange verbs_bbq verbs_judges verbs_logistic verbs_position verbs_ranks
-    verbs_words verdict_forms wire
+    verdict_forms wire
     written_exercises
     """.split()
 }

@@ -1,25 +1,22 @@
-"""Each test kills one mutant that an earlier suite let live: limits, signs, and fields of a row."""
+"""Small changes of papers and prompting that other tests would not notice."""
 
 import math
+from dataclasses import replace
 
-import numpy as np
-import pandas as pd
 import pytest
-import recounts
-from scipy.stats import t as student
+import recorded_examples
+import recorded_examples as shown
 
 from katayori.data import jubaku
-from katayori.metrics import exchange, repeats, sign_swap
-from katayori.papers import answers, logprob_judge
-from katayori.prompting import requests
-from katayori.prompting.models import Endpoint, Model
+from katayori.errors import UnavailableError
+from katayori.papers import answers, discrim_eval, get_paper, logprob_judge
+from katayori.prompting import recordings, requests, store
+from katayori.prompting.models import Endpoint, Model, get_model
 from katayori.prompting.prompts import load_prompts
-
-
-def test_a_permutation_p_is_never_zero():
-    """(1 + k) / (1 + B): even where no drawn pattern of signs reaches the observed sum."""
-    shares = np.ones(40)
-    assert sign_swap.sign_swap_test(shares)["p"] == 1 / sign_swap.MOST_PATTERNS
+from katayori.prompting.requests import Response, build_body
+from katayori_tools import asked
+from katayori_tools.answer_store import Store
+from katayori_tools.asking import load_rows
 
 
 def test_simulated_models_stay_out_of_a_variant():
@@ -45,35 +42,78 @@ def test_reasons_may_differ_by_twelve_characters():
     assert "113 characters" in jubaku.unlike_length("あ" * 100, "あ" * 113)
 
 
-def replicates(n_questions: int) -> pd.DataFrame:
-    """Four answers to each of two levels in three rows of every question, levels unlike."""
-    rng = np.random.default_rng(1)
-    index = np.indices((n_questions, 3, 2, 4)).reshape(4, -1)
-    chance = np.where(index[2] == 0, 0.3, 0.7) + 0.05 * (index[0] % 3)
-    value = (rng.random(chance.size) < chance).astype(float)
-    return pd.DataFrame({"q": index[0], "row": index[1], "level": index[2], "value": value})
+@pytest.mark.parametrize(("n", "sizes"), [(0, []), (3, [3]), (4, [3, 1]), (7, [3, 3, 1])])
+def test_requests_come_in_batches_as_they_are_needed(n, sizes):
+    drawn = []
+
+    def requests():
+        for number in range(n):
+            drawn.append(number)
+            yield number
+
+    found = store.batches(requests(), 3)
+    if n > 3:
+        next(found)
+        assert drawn == [0, 1, 2], "the next batch is not drawn before it is asked for"
+        sizes = sizes[1:]
+    assert [len(batch) for batch in found] == sizes
 
 
-@pytest.mark.parametrize(("n_questions", "given"), [(4, False), (5, True)])
-def test_alpha_from_replicates_has_an_interval_from_five_questions_on(n_questions, given):
-    found = repeats.alpha_from_replicates(
-        replicates(n_questions), level="level", row="row", question="q"
-    )
-    assert found["clusters"] == n_questions and found["status"] == "ok"
-    assert np.isfinite(found["ci_low"]) == given
+def test_own_questions_are_read_in_place_of_the_data_set(monkeypatch):
+    """Own questions are read as study questions, whatever data set a profile names."""
+    seen = []
+    monkeypatch.setattr(discrim_eval, "load_study", seen.append)
+    monkeypatch.setattr(discrim_eval, "study_version", lambda path: f"version of {path}")
+    paper = get_paper("discrim_eval")
+    assert paper.read("official", {"questions": "mine.yaml"})[1] == "version of mine.yaml"
+    assert seen == ["mine.yaml"]
 
 
-def test_a_question_without_a_level_does_not_count_for_a_common_direction():
-    rng = np.random.default_rng(2)
-    index = np.indices((30, 5, 3)).reshape(3, -1)
-    frame = pd.DataFrame({"question": index[0], "row": index[1], "level": index[2]})
-    frame["value"] = (rng.random(len(frame)) < 0.3 + 0.2 * (frame["level"] == 1)).astype(float)
-    columns = {"value": "value", "level": "level", "row": "row", "draws": 99}
-    gap = (frame["question"] == 7) & (frame["level"] == 2)
-    holed = exchange.exchange_test(frame.assign(value=frame["value"].mask(gap)), **columns)
-    without = exchange.exchange_test(frame[frame["question"] != 7], **columns)
-    statistic = [one.set_index("test").loc["common_direction", "value"] for one in (holed, without)]
-    assert statistic[0] == pytest.approx(statistic[1])
+def test_who_refuses_says_so_under_every_prompt():
+    item = discrim_eval.load_study().iloc[0].to_dict()
+    [request] = recorded_examples.requests(1)
+    for body in ({}, {"logprobs": True}):
+        asked = replace(request, model="sim-refuses", body=body, fields=item)
+        said = discrim_eval.respond(asked)
+        assert said.text.strip().startswith("I") and "Answer" not in said.text
+
+
+@pytest.mark.parametrize(("name", "forces"), [("m@vllm", True), ("m@custom", False)])
+def test_a_prefix_is_asked_of_endpoints_that_can_force_it(name, forces):
+    prompt = load_prompts("discrim_eval")["de_answer_prefix"]
+    assert prompt.prefix
+    assert (not answers.why_unable(name, "live", prompt)) == forces
+    assert answers.why_unable(name, "imported", prompt)
+
+
+def test_a_shard_that_is_listed_and_not_there_is_no_shard(monkeypatch):
+    entry = next(one for one in recordings.manifest("discrim_eval").values())
+    named = (entry["model"], entry["prompt_id"], entry["variant"])
+    monkeypatch.setattr(recordings, "shard_path", lambda *_: recordings.paths.root() / "nowhere")
+    with pytest.raises(UnavailableError, match="no recorded answers of"):
+        next(recordings.read("discrim_eval", *named))
+
+
+def test_a_base_model_stops_at_the_end_of_its_line():
+    prompt = load_prompts("persona_jbbq")["pj_basic_ja"]
+    item = load_rows("persona_jbbq", "study", limit=1).iloc[0].to_dict()
+    body = build_body(prompt, *get_model("base@completions"), item, 0)
+    assert body["stop"] == ["\n"]
+    assert "stop" not in build_body(prompt, *get_model("chat@custom"), item, 0)
+
+
+def test_the_extra_tasks_of_judges_are_pairs_of_recorded_texts():
+    pairs = asked.planned("logprob_judge", "answers", None)
+    assert len(pairs) and pairs[["answer_a", "answer_b"]].map(bool).all(axis=None)
+    assert pairs.groupby("pair_id")["order"].nunique().eq(2).all()
+
+
+def test_what_was_asked_is_kept_beside_its_answer(tmp_path):
+    [request] = recorded_examples.requests(1)
+    with Store(tmp_path / "answers.sqlite") as kept:
+        kept.put(request, Response("ok", "Answer: yes"))
+        [(body,)] = kept.db.execute("SELECT body FROM answers").fetchall()
+    assert "Answer" in body and body.startswith("{") and "messages" in body
 
 
 def test_the_planted_judge_prefers_by_the_odds_that_are_said(monkeypatch):
@@ -100,36 +140,10 @@ def test_the_planted_judge_prefers_by_the_odds_that_are_said(monkeypatch):
     assert math.log(chances["A"] / chances["B"]) == pytest.approx(score)
 
 
-def test_a_correlation_that_no_size_gives_says_none():
-    found = recounts.correlation_p("0.9", "0.999", 9)
-    assert found["reason"] == "r = 0.999, n = 9; n that fit: none"
-
-
-@pytest.mark.parametrize("significant", ["yes", "no"])
-def test_significance_repeats_what_was_printed(significant):
-    found = recounts.significance(significant, "0.259", "-0.385", "0.0167")
-    assert found["printed"] == f"significant: {significant}"
-
-
-def test_the_smallest_p_of_an_exchange_is_one_in_all_draws():
-    """No drawn labels reach a clear common direction: p is 1 / (1 + draws)."""
-    index = np.indices((30, 4, 3)).reshape(3, -1)
-    frame = pd.DataFrame({"question": index[0], "row": index[1], "level": index[2]})
-    frame["value"] = (frame["level"] == 1) + 0.01 * ((frame["question"] * frame["row"]) % 3)
-    columns = {"value": "value", "level": "level", "row": "row", "draws": 99}
-    found = exchange.exchange_test(frame, **columns).set_index("test")
-    assert found.loc["common_direction", "p"] == pytest.approx(1 / 100)
-
-
-def test_the_interval_of_alpha_from_replicates_is_the_jackknife_of_its_definition():
-    """Pseudo-values n a - (n - 1) a_q, their mean's t interval around a."""
-    answers = replicates(8)
-    columns = {"level": "level", "row": "row", "question": "q"}
-    found = repeats.alpha_from_replicates(answers, **columns)
-    without = [
-        repeats.alpha_from_replicates(answers[answers["q"] != one], **columns)["alpha"]
-        for one in range(8)
-    ]
-    pseudo = 8 * found["alpha"] - 7 * np.array(without)
-    half = student.ppf(0.975, 7) * pseudo.std(ddof=1) / np.sqrt(8)
-    assert found["ci_high"] - found["alpha"] == pytest.approx(half, rel=1e-9)
+def test_a_simulated_probability_answer_lists_the_likelier_word_first():
+    for prompt_id in ("de_answer_line", "de_answer_prefix"):
+        request = shown.request_to("sim-fair", "discrim_eval", prompt_id)
+        response = get_paper("discrim_eval").simulate(request)
+        logs = [logp for _, logp in response.top or []]
+        assert logs == sorted(logs, reverse=True)
+        assert response.completion_tokens is None or response.completion_tokens >= 1

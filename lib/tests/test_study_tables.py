@@ -10,7 +10,6 @@ from katayori.metrics.factors import by_factor
 from katayori.study import Study
 
 pytestmark = pytest.mark.slow
-
 FACTORS = {name: [name] for name in ("age", "gender", "race")} | {"gender_race": ["gender", "race"]}
 QUESTION = "decision_question_id"
 CELL = {"by": ["model", "factor"], "cluster": QUESTION}

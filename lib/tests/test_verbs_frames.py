@@ -1,337 +1,221 @@
-"""Verbs on a frame of one's own: what they take, give back, and say of a wrong frame."""
+"""What every verb does with a frame of one's own: it gives a flat frame, or says what is wrong."""
 
-import re
+import itertools
+from inspect import signature
 
 import numpy as np
 import pandas as pd
 import pytest
-from statsmodels.formula.api import logit
 
+from katayori import frames
 from katayori.errors import KatayoriError
 from katayori.frames import GIVEN, not_asked, reason_of
 from katayori.metrics import (
     agreement,
     bbq,
+    calibration,
+    components,
+    dialects,
     exchange,
     factors,
+    few_labels,
     interactions,
     judges,
-    kappas,
     level_gaps,
-    proportions,
+    logistic,
+    position,
+    ranks,
+    repeats,
     shares,
+    sign_swap,
+    variation,
+    verdicts,
+    words,
 )
-from katayori.metrics.mixed_logit import mixed_logit
 
-BIAS = pd.DataFrame({"side": [1, 0, -1] * 8, "right": [0, 1, 1, 0] * 6})
-BIAS["context"] = ["ambiguous", "ambiguous", "biased", "counter_biased"] * 6
-BIAS["question"] = np.arange(24) // 4
-YES = pd.DataFrame({"question": np.repeat(range(12), 2), "level": list("fm") * 12})
-YES["value"] = np.random.default_rng(0).integers(0, 2, 24).astype(float)
-JUDGED = pd.DataFrame({"judge": list("1212") * 3, "annotator_1": list("1112") * 3})
-JUDGED["question"] = np.arange(12) // 2
-PROFILES = pd.DataFrame(np.random.default_rng(1).integers(0, 2, (240, 3)))
-PROFILES = PROFILES.set_axis(["old", "woman", "correct"], axis=1)
-PROFILES["question"] = np.arange(240) // 12
+KEY = ["question", "age", "level"]
 
-#: Of each verb what is given beside the frame.
-GIVEN_TOO = {
-    "exchange_test": ((), {"value": "value", "level": "level", "draws": 19}),
-    "level_gaps": ((), {"value": "value", "level": "level"}),
-    "concordance": ((), {"judge": "judge", "people": "annotator_1"}),
-    "interactions": ((["old", "woman"],), {"value": "correct"}),
-    "scores": ((), {"context": "context", "right": "right", "side": "side"}),
-}
+
+def _answers():
+    """Answers to 12 questions, with what any verb may ask of one."""
+    rng = np.random.default_rng(0)
+    out = pd.DataFrame(itertools.product(range(12), (20, 50, 80), "fmn"), columns=KEY)
+    n = len(out)
+    out = out.assign(yes=rng.integers(0, 2, n) * 1.0, score=rng.normal(size=n))
+    out = out.assign(better=rng.random(n) < 0.5, person=np.arange(n))
+    out = out.assign(judge=rng.choice([*"12"], n), anna=rng.choice([*"12"], n), same=out["yes"])
+    out = out.assign(status="ok", old=rng.integers(0, 2, n), woman=rng.integers(0, 2, n))
+    out["case"] = np.resize(["ambiguous", "biased", "counter_biased"], n)
+    out["role"] = rng.choice(["biased", "counter_biased", "unknown"], n)
+    out["right"] = (out["role"] == out["case"].replace("ambiguous", "unknown")) * 1.0
+    out["side"] = out["role"].map({"biased": 1.0, "counter_biased": -1.0, "unknown": 0.0})
+    out["label"] = out["better"].astype(float).where(out["question"] < 8)
+    out["answer"] = rng.choice([*"01"], n)
+    p = rng.uniform(0.1, 0.9, n)
+    turned = np.arange(n) % 2 == 0
+    out = out.assign(p_0=p, p_1=1 - p, role_0=np.where(turned, "a", "b"))
+    return out.assign(role_1=np.where(turned, "b", "a"))
+
+
+ANSWERS = _answers()
+YES, LEVELS = {"value": "yes"}, {"value": "yes", "level": "level"}
+RATED = {"value": "yes", "unit": "age", "rater": "level"}
+READ = {"answer": "answer", "option": "role", "p": "p"}
+CONTEXTS = {"context": "case", "right": "right"}
+AUDITED = {"label": "label", "verdict": "yes"}
+#: Verb -> what is given beside the frame. Texts of `names` are columns that it needs.
 VERBS = {
-    "exchange_test": exchange.exchange_test,
-    "level_gaps": level_gaps.level_gaps,
-    "concordance": judges.concordance,
-    "interactions": interactions.interactions,
-    "scores": bbq.scores,
+    agreement.alpha: RATED,
+    agreement.alpha_pairs: RATED,
+    repeats.alpha_from_repeats: RATED,
+    exchange.exchange_test: LEVELS | {"row": "age", "draws": 19},
+    exchange.largest_gap: LEVELS,
+    level_gaps.level_gaps: LEVELS | {"row": "age"},
+    sign_swap.swap_test: YES | {"group": ("level", "f", "m")},
+    factors.effect_size: {"value": "score", "level": "level", "beside": ["age"]},
+    factors.difference: YES | {"group": "level", "between": ("f", "m")},
+    shares.share: YES,
+    ranks.kruskal: LEVELS,
+    ranks.conover: LEVELS,
+    ranks.chance_alarms: YES | {"factors": {"age": ["age"], "level": ["level"]}, "draws": 5},
+    logistic.curve_fit: YES | {"x": "age"},
+    logistic.mixed_model: YES | {"fixed": {"level": "f"}},
+    interactions.interactions: YES | {"attributes": ["old", "woman"]},
+    verdicts.line_test: YES,
+    judges.robustness: {},
+    judges.auc: {"score": "score", "better": "better"},
+    judges.concordance: {"judge": "judge", "people": "anna"},
+    bbq.scores: CONTEXTS | {"side": "side"},
+    dialects.dialects: CONTEXTS | {"role": "role"},
+    few_labels.win_rate: AUDITED,
+    few_labels.corrected_rate: AUDITED,
+    components.components: YES | {"facets": ["question", "age", "level"]},
+    logistic.fitted_curve: YES | {"x": "age", "at": [20, 80]},
+    words.contrast: {"value": "score", "between": ("level", "f", "m"), "unit": "age"},
+    variation.varies: {"value": "answer", "unit": "question", "factors": ["age", "level"]},
+    calibration.calibrated: READ,
+    position.permuted: READ | {"content": "person"},
 }
+#: Their frames keep the rows of the answers, or have no interval.
+OTHERS = {logistic.fitted_curve, words.contrast, variation.varies}
+OTHERS |= {calibration.calibrated, position.permuted}
+#: Keywords that name the beginning of columns, or a column that need not be there.
+START = ("option", "p", "answer")
+EVERY = pytest.mark.parametrize("verb", VERBS, ids=lambda verb: verb.__name__)
 
 
-def call(name, frame, **more):
-    beside, named = GIVEN_TOO[name]
-    return VERBS[name](frame, *beside, **named | more)
+def call(verb, frame=ANSWERS, **more):
+    return verb(frame, **VERBS[verb] | more)
 
 
-FRAMES = {
-    "exchange_test": YES,
-    "level_gaps": YES,
-    "concordance": JUDGED,
-    "interactions": PROFILES,
-    "scores": BIAS,
-}
-#: A column that each verb needs and that a keyword names.
-NEEDED = {
-    "exchange_test": "value",
-    "level_gaps": "level",
-    "concordance": "judge",
-    "interactions": "value",
-    "scores": "side",
-}
-OWN = {"interactions": "correct"}
+def needed(verb):
+    """Keyword -> the column that it names, where it is one."""
+    given = VERBS[verb] | (
+        {"cluster": "question"} if "cluster" in signature(verb).parameters else {}
+    )
+    return {key: name for key, name in given.items() if isinstance(name, str) and key not in START}
 
 
-def column_of(name):
-    """What the needed column is called in the frame of the test."""
-    return OWN.get(name, NEEDED[name])
-
-
-@pytest.mark.parametrize("name", GIVEN_TOO)
-def test_a_frame_without_model_or_source_gives_a_flat_frame(name):
-    table = call(name, FRAMES[name])
-    assert len(table) and not {"model", "source"} & set(table)
+@pytest.mark.parametrize("verb", [v for v in VERBS if v not in OTHERS], ids=lambda v: v.__name__)
+def test_each_gives_one_flat_frame(verb):
+    table = call(verb)
     places = [list(table).index(column) for column in GIVEN]
-    assert places == sorted(places)
-    assert table["n"].notna().all() and table["status"].notna().all()
-    inside = table.dropna(subset=["ci_low", "value"])
-    assert ((inside["ci_low"] <= inside["value"]) & (inside["value"] <= inside["ci_high"])).all()
+    assert len(table) and places == sorted(places)
+    assert table[["n", "n_invalid", "clusters", "status"]].notna().all(axis=None)
+    whole = table.dropna(subset=["ci_low", "value"])
+    assert ((whole["ci_low"] <= whole["value"]) & (whole["value"] <= whole["ci_high"])).all()
 
 
-@pytest.mark.parametrize("name", GIVEN_TOO)
-def test_the_index_of_a_frame_does_not_matter(name):
-    frame = FRAMES[name]
-    shuffled = frame.set_index(pd.Index(np.arange(len(frame))[::-1]))
-    pd.testing.assert_frame_equal(call(name, shuffled), call(name, frame))
-    twice = frame.set_index(pd.Index(np.arange(len(frame)) // 2))
-    pd.testing.assert_frame_equal(call(name, twice), call(name, frame))
+@EVERY
+def test_cells_are_measured_apart_whatever_the_index(verb):
+    other = ANSWERS[ANSWERS["question"] != 5]
+    both = pd.concat([ANSWERS.assign(system="x"), other.assign(system="y")])
+    table = call(verb, both, by="system")
+    if verb is ranks.chance_alarms:  # which deals the answers of all cells at once
+        assert table["n"].tolist() == [10, 9]
+        return
+    for system, own in (("x", ANSWERS), ("y", other)):
+        found = table[table["system"] == system].drop(columns="system").reset_index(drop=True)
+        alone = call(verb, own).reset_index(drop=True)
+        pd.testing.assert_frame_equal(found, alone, check_dtype=False)
+
+
+@EVERY
+def test_an_empty_frame_keeps_its_reason_and_gives_the_same_columns(verb):
+    frame = ANSWERS.assign(system="x")
+    table = call(verb, not_asked("never asked", frame), by=["system"])
+    assert table.empty and reason_of(table) == "never asked"
+    assert list(table) == list(call(verb, frame, by=["system"]))
+
+
+@EVERY
+def test_columns_are_taken_by_any_name_and_named_where_they_are_lacking(verb):
+    columns = needed(verb)
+    renamed = {name: f"列 {name}" for name in columns.values()}
+    named = {key: renamed[name] for key, name in columns.items()}
+    found = call(verb, ANSWERS.rename(columns=renamed), **named)
+    assert found.shape == call(verb).shape
+    for name in columns.values():
+        with pytest.raises(KatayoriError, match=f"^{verb.__name__}: no column {name!r}") as error:
+            call(verb, ANSWERS.drop(columns=name))
+        assert "columns there" in str(error.value) and "\n" not in str(error.value)
+    with pytest.raises(KatayoriError, match=f"^{verb.__name__}: no column 'team'"):
+        call(verb, by=["team"])
+    if VERBS[verb].get("value") in ("yes", "score"):
+        value = VERBS[verb]["value"]
+        with pytest.raises(KatayoriError, match=f"column {value!r} holds 'maybe'"):
+            call(verb, ANSWERS.assign(**{value: "maybe"}))
+
+
+def _of(changes):
+    return ANSWERS.assign(**changes)
 
 
 @pytest.mark.parametrize(
-    ("verb", "more"), [(shares.share, {}), (factors.difference, {"group": "level"})]
+    ("verb", "frame", "more", "says"),
+    [
+        *((bbq.scores, wrong, {}, "is no frame; give a pandas") for wrong in (3, [1], None, {})),
+        (
+            bbq.scores,
+            pd.DataFrame([[1, 0]], columns=["case", "case"]),
+            {},
+            "two columns are called 'case'",
+        ),
+        (bbq.scores, _of({"side": "biased"}), {}, r"column 'side' holds 'biased' .* e\.g\. 1"),
+        (bbq.scores, _of({"question": None}), {}, r"'question' is missing in 108 of 108 rows"),
+        *(
+            (verb, ANSWERS, {"by": "status"}, "by='status' is a column of the result")
+            for verb in (shares.share, bbq.scores, judges.auc, ranks.kruskal)
+        ),
+        (judges.concordance, ANSWERS, {"people": []}, "no column of people's labels"),
+        (judges.concordance, ANSWERS, {"baseline": "coin"}, "'coin' is none of the judges judge"),
+        (judges.auc, _of({"better": "1"}), {}, r"column 'better' holds '1' .* True or False"),
+        (factors.difference, ANSWERS, {"between": ()}, r"'f', 'm', 'n'; name two .* between="),
+        (interactions.interactions, ANSWERS, {"attributes": ["old"]}, "two or more columns"),
+        (logistic.curve_fit, _of({"age": "old"}), {}, "column 'age'"),
+        (logistic.curve_fit, ANSWERS, {"degree": 0}, "degree=0"),
+        (logistic.mixed_model, _of({"yes": 0.5}), {}, "must be 0 or 1"),
+        (agreement.alpha, ANSWERS, {"scale": "ordinal"}, "'ordinal'; known: interval, nominal"),
+        (agreement.alpha_pairs, ANSWERS, {"reference": "x"}, "no 'x' in column 'level', which has"),
+        (sign_swap.swap_test, ANSWERS, {"group": ("level", "f", "x")}, "no 'x' in column 'level'"),
+        (ranks.chance_alarms, ANSWERS, {"error_rate": 5}, "error_rate=5"),
+        (judges.robustness, _of({"same": 0.5}), {}, "column 'same' holds"),
+        (judges.robustness, _of({"status": "fine"}), {}, "column 'status' holds 'fine'"),
+    ],
 )
-def test_an_index_may_be_there_twice(verb, more):
-    twice = YES.set_index(pd.Index(np.arange(len(YES)) // 2))
-    given = {"value": "value"} | more
-    pd.testing.assert_frame_equal(verb(twice, **given), verb(YES, **given))
+def test_what_cannot_be_taken_is_said_in_one_line(verb, frame, more, says):
+    with pytest.raises(KatayoriError, match=says) as error:
+        call(verb, frame, **more)
+    assert "\n" not in str(error.value)
 
 
-@pytest.mark.parametrize("name", GIVEN_TOO)
-def test_an_empty_frame_gives_an_empty_frame_with_its_reason(name):
-    table = call(name, not_asked("never asked", FRAMES[name].columns))
-    assert table.empty and reason_of(table) == "never asked"
-    assert list(table) == list(call(name, FRAMES[name]))
-
-
-@pytest.mark.parametrize("name", GIVEN_TOO)
-def test_a_column_can_bear_a_name_of_its_own(name):
-    frame = FRAMES[name].rename(columns={column_of(name): "列"})
-    table = call(name, frame, **{NEEDED[name]: "列"})
-    whole = call(name, FRAMES[name])
-    columns = [column for column in table if column != "judge"]
-    pd.testing.assert_frame_equal(table[columns], whole[columns])
-
-
-@pytest.mark.parametrize("name", GIVEN_TOO)
-def test_a_column_that_is_not_there_is_named_in_one_line(name):
-    frame = FRAMES[name].drop(columns=column_of(name))
-    with pytest.raises(KatayoriError) as error:
-        call(name, frame)
-    said = str(error.value)
-    assert "\n" not in said and said.startswith(f"{name}: no column {column_of(name)!r}")
-    assert "columns there" in said and repr(frame.columns[0]) in said
-
-
-@pytest.mark.parametrize("name", GIVEN_TOO)
-def test_cells_are_measured_apart(name):
-    frame = FRAMES[name]
-    both = pd.concat([frame.assign(system="x"), frame.assign(system="y")])
-    table = call(name, both, by="system")
-    whole = call(name, frame)
-    for system in ("x", "y"):
-        own = table[table["system"] == system].drop(columns="system").reset_index(drop=True)
-        pd.testing.assert_frame_equal(own, whole)
-    one = call(name, frame.assign(model="mine"), by="model")
-    assert set(one["model"]) == {"mine"}
-    with pytest.raises(KatayoriError, match="by='status' is a column of the result"):
-        call(name, frame.assign(status=1), by="status")
-    with pytest.raises(KatayoriError, match=f"^{name}: no column 'team'"):
-        call(name, frame, by=["team"])
-
-
-def test_what_is_no_frame_is_said_to_be_none():
-    for wrong in (3, "answers.csv", [1, 2], None, {"side": [1]}):
-        with pytest.raises(KatayoriError, match="is no frame; give a pandas DataFrame"):
-            call("scores", wrong)
-    twice = pd.DataFrame([[1, 0]], columns=["context", "context"])
-    with pytest.raises(KatayoriError, match="two columns are called 'context'"):
-        call("scores", twice)
-
-
-def test_a_value_that_a_column_must_not_hold_is_shown():
-    with pytest.raises(KatayoriError, match=r"column 'side' holds 'biased' .* e\.g\. 1"):
-        call("scores", BIAS.assign(side="biased"))
-    with pytest.raises(KatayoriError, match=r"column 'value' holds 'yes' .* e\.g\. 1"):
-        call("level_gaps", YES.assign(value="yes"))
-    with pytest.raises(KatayoriError, match=r"column 'question' is missing in 1 of 2 rows"):
-        call("scores", BIAS.head(2).assign(question=["a", None]))
-
-
-# -- the same numbers as the notebooks -------------------------------------------------------------
-
-
-def test_one_row_a_question_tells_nothing_of_an_effect_that_changes():
-    value = np.where(YES["question"] % 6 == 0, 0, YES["level"] == "f").astype(float)
-    frame = YES.assign(value=value)
-    table = call("exchange_test", frame)
-    assert table["status"].tolist() == ["one_row_a_question", "ok"]
-    assert np.isnan(table["p"].iloc[0]) and 0 < table["p"].iloc[1] <= 0.1
-    rows = frame.assign(age=frame["question"] % 2, question=frame["question"] // 2)
-    assert call("exchange_test", rows, row="age")["status"].iloc[0] == "ok"
-
-
-def test_the_same_gap_in_every_question_is_a_direction():
-    """Its covariance is 0, and no other deal of the labels agrees as exactly."""
-    table = call("exchange_test", YES.assign(value=(YES["level"] == "f").astype(float)))
-    assert table["status"].tolist() == ["one_row_a_question", "ok"]
-    assert (table["value"].iloc[1], table["p"].iloc[1]) == (float("inf"), 0.05)
-    gaps = call("level_gaps", YES.assign(value=(YES["level"] == "f").astype(float)))
-    assert gaps["value"].tolist() == [0.5, -0.5] and set(gaps["status"]) == {"no_variation"}
-
-
-def test_level_gaps_by_hand():
-    frame = pd.DataFrame({"question": [1, 1, 1, 2, 2, 2, 3, 3, 3], "level": list("abc") * 3})
-    frame["value"] = [1, 0, 0.5, 1, 1, None, 1, None, None]
-    table = call("level_gaps", frame).set_index("level")
-    assert table.loc["a", "value"] == pytest.approx((0.5 + 0) / 2)
-    assert table.loc["b", "value"] == pytest.approx((-0.5 + 0) / 2)
-    assert table.loc["c", "value"] == 0
-    assert table["n"].tolist() == [2, 2, 1] and table["n_invalid"].tolist() == [1, 1, 2]
-
-
-def test_concordance_counts_what_is_missing():
-    frame = JUDGED.copy()
-    frame.loc[0, "judge"] = None
-    frame.loc[1, "annotator_1"] = None
-    row = call("concordance", frame).iloc[0]
-    assert (row["n"], row["n_invalid"], row["n_missing"]) == (11, 1, 1)
-    nobody = call("concordance", frame.assign(judge=None)).iloc[0]
-    assert nobody["status"] == "no_valid_verdict" and np.isnan(nobody["value"])
-    with pytest.raises(KatayoriError, match="no column of people's labels"):
-        call("concordance", frame, people=[])
-    with pytest.raises(KatayoriError, match="baseline 'coin' is none of the judges judge"):
-        call("concordance", frame, baseline="coin")
-
-
-def test_a_person_may_be_called_as_a_column_of_the_result():
-    table = call("concordance", JUDGED.rename(columns={"annotator_1": "value"}), people="value")
-    assert table["value"].tolist() == call("concordance", JUDGED)["value"].tolist()
-
-
-def crossed(seed=4, n=600, sd=0.0):
-    """Answers by two attributes, one of three levels coded by numbers, in 20 families."""
-    rng = np.random.default_rng(seed)
-    frame = pd.DataFrame({"old": rng.integers(0, 2, n), "grade": rng.integers(1, 4, n)})
-    frame["family"] = np.arange(n) % 20
-    logit = 0.6 * frame["old"] * (frame["grade"] == 3) + rng.normal(0, sd, 20)[frame["family"]]
-    return frame.assign(right=(rng.random(n) < 1 / (1 + np.exp(-logit))).astype(float))
-
-
-def test_interactions_are_those_of_plain_logits_where_clusters_do_not_differ():
-    """Oracle: the likelihood ratio and the coefficients of statsmodels."""
-    frame = crossed()
-    frame["right"] = np.random.default_rng(1).permutation(np.repeat([0.0, 1.0], 300))
-    named = {"value": "right", "cluster": "family"}
-    table = interactions.interactions(frame, ["old", "grade"], **named)
-    small, large = (logit(f"right ~ old {sign} C(grade)", frame).fit(disp=0) for sign in ("+", "*"))
-    test = table.iloc[0]
-    assert (test["kind"], test["df"], test["status"]) == ("test", 2, "ok")
-    assert test["value"] == pytest.approx(2 * (large.llf - small.llf), abs=1e-6)
-    theirs = large.params.rename(lambda name: re.sub(r"C\(grade\)\[T.(.)\]", r"grade[\1]", name))
-    terms = table.iloc[1:].set_index("measure")["value"]
-    assert set(table["status"].iloc[1:]) == {"singular"} and len(terms) == 5
-    assert np.allclose(terms, theirs[terms.index], atol=1e-5)
-
-
-def test_levels_coded_by_two_numbers_are_levels():
-    """1 and 2 are two levels, as "low" and "high" are, and not a number to multiply by."""
-    frame = crossed(sd=1.0)
-    frame = frame[frame["grade"] < 3]
-    words = frame.assign(grade=frame["grade"].map({1: "1", 2: "2"}))
-    named = {"value": "right", "cluster": "family"}
-    coded = interactions.interactions(frame, ["old", "grade"], **named)
-    pd.testing.assert_frame_equal(
-        coded, interactions.interactions(words, ["old", "grade"], **named)
-    )
-    zero = interactions.interactions(
-        frame.assign(grade=frame["grade"] - 1), ["old", "grade"], **named
-    )
-    values = [table.set_index("measure")["value"] for table in (coded, zero)]
-    renamed = values[0].rename(lambda name: name.replace("[2]", ""))
-    assert not renamed.index.equals(values[0].index)
-    assert np.allclose(renamed[values[1].index], values[1], atol=1e-6)
-
-
-def test_interactions_take_nodes():
-    """Oracle: the two fits of `mixed_logit` with so many nodes, which differ from Laplace's."""
-    frame = crossed(sd=2.0, n=100)
-    named = {"value": "right", "cluster": "family"}
-    fine = interactions.interactions(frame, ["old", "grade"], nodes=15, **named).iloc[0]
-    fits = [
-        mixed_logit(frame, f"right ~ old {sign} C(grade)", "family", nodes=15)
-        for sign in ("+", "*")
-    ]
-    assert fine["value"] == pytest.approx(interactions.likelihood_ratio(*fits)["lr"], abs=1e-6)
-    rough = interactions.interactions(frame, ["old", "grade"], **named).iloc[0]
-    assert abs(fine["value"] - rough["value"]) > 1e-3
-
-
-def test_interactions_of_levels_and_with_few_clusters():
-    frame = PROFILES.assign(age=np.where(PROFILES["old"] == 1, "old", "young"))
-    named = interactions.interactions(frame, ["age", "woman"], value="correct").set_index("measure")
-    plain = call("interactions", PROFILES).set_index("measure")
-    assert named.loc["age[young]:woman", "value"] == pytest.approx(
-        -plain.loc["old:woman", "value"], abs=1e-6
-    )
-    few = call("interactions", PROFILES.assign(question=PROFILES["question"] % 4))
-    assert set(few["status"]) == {"few_clusters"} and few[["p", "ci_low"]].isna().all(axis=None)
-    with pytest.raises(KatayoriError, match="name two or more columns"):
-        interactions.interactions(PROFILES, ["old"], value="correct")
-
-
-# -- tables and pairs ------------------------------------------------------------------------------
-
-
-def test_tables_may_be_frames_arrays_or_lists():
-    rows = [[1, 2, 3], [2, 2, 3], [3, 3, 3], [1, 1, None], [2, 3, 2], [1, 3, 1]]
-    whole = agreement.alpha(rows)
-    pd.testing.assert_frame_equal(agreement.alpha(np.array(rows, float)), whole)
-    pd.testing.assert_frame_equal(agreement.alpha(pd.DataFrame(rows)), whole)
-    named = pd.DataFrame(rows, columns=["a", "a", "b"]).assign(unit=range(6))
-    pd.testing.assert_frame_equal(agreement.alpha(named, cluster="unit"), whole)
-    with pytest.raises(KatayoriError, match="no column 'case' of clusters"):
-        agreement.alpha(named, cluster="case")
-    with pytest.raises(KatayoriError, match="6 units and 2 clusters"):
-        agreement.alpha(rows, cluster=["a", "b"])
-
-
-@pytest.mark.parametrize("wrong", [[1, 2, 3], np.arange(3), [], "table"])
-def test_what_is_no_table_is_said_to_be_none(wrong):
-    for function in (agreement.alpha, kappas.fleiss_kappa):
-        with pytest.raises(KatayoriError, match="give labels"):
-            function(wrong)
-
-
-def test_wrong_scales_raters_and_counts_are_named():
-    with pytest.raises(KatayoriError, match="unknown scale 'ordinal'; known: interval, nominal"):
-        agreement.alpha([[1, 2], [2, 2]], scale="ordinal")
-    with pytest.raises(KatayoriError, match="'yes' is no number, which scale='interval' needs"):
-        agreement.alpha([["yes", "no"], ["no", "no"]], scale="interval")
-    with pytest.raises(KatayoriError, match="3 raters; it is of two"):
-        kappas.cohen_kappa([[1, 2, 3], [2, 2, 3]])
-    with pytest.raises(KatayoriError, match="3 labels and 2"):
-        kappas.cohen_kappa([1, 2, 3], [1, 2])
-    for counts in ([[3, 0], [1, 1]], [[1.5, 1.5], [2, 1]], [["a", "b"], ["b", "a"]]):
-        with pytest.raises(KatayoriError, match="counts are whole numbers with the same sum"):
-            kappas.fleiss_kappa(counts, counts=True)
-
-
-def test_pairs_and_groups_that_cannot_be_are_named():
-    with pytest.raises(KatayoriError, match="first has 2 values, second 1"):
-        proportions.mcnemar([1, 0], [1])
-    with pytest.raises(KatayoriError, match="first holds 2 in row 1; right is 1 or 0"):
-        proportions.mcnemar([1, 2], [1, 0])
-    with pytest.raises(KatayoriError, match="must be a list of numbers"):
-        proportions.mcnemar(["yes", "no"], [1, 0])
+def test_levels_of_a_factor_stand_in_rows_of_the_other_attributes():
+    answers = pd.DataFrame({"age": [20, 100], "gender": ["f", "m"], "race": "a"})
+    long = factors.by_factor(answers, {"age": ["age"], "gender_race": ["gender", "race"]})
+    assert long["level"].tolist() == ["20", "100", "f-a", "m-a"]
+    assert long["row"].tolist() == ["f-a", "m-a", "20", "100"]
+    empty = not_asked("no probabilities", ["age", "yes"])
+    long = factors.by_factor(empty, {"age": ["age"]})
+    assert list(frames.cells(long, ["factor"])) == []
+    assert reason_of(frames.flat([], long)) == "no probabilities"
+    assert reason_of(frames.flat([{"value": 1}], empty)) == ""

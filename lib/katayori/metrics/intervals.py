@@ -121,7 +121,7 @@ def clusters_in(*ratios: Ratio) -> int:
 def difference(values: np.ndarray, clusters: int) -> dict[str, Any]:
     """ci_low, ci_high and status of a ratio, or of a difference of two, by t on its contributions.
 
-    Coverage of the 95 % intervals, drawn in `lib/tests/test_metrics_intervals.py`: 1,000 studies
+    Coverage of the 95 % intervals, drawn as in `lib/tests/test_shares.py`, 1,000 studies
     a cell, 12 ambiguous items a template, Acc_a .05, .5 and .95, intracluster correlation 0 and .2,
     a lean of .6 among the persons named or none, one category of 10 templates or five of 50 of
     which one leans. Diff_a: .943 and more, save three cells of 10 templates that lean: .920 (Acc_a

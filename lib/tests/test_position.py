@@ -7,7 +7,6 @@ import pandas as pd
 import pytest
 
 from katayori.errors import KatayoriError
-from katayori.frames import not_asked, reason_of
 from katayori.metrics.position import calibrated, permuted
 
 ROLES = ("other", "target", "unknown")
@@ -155,12 +154,3 @@ def test_wrong_input_is_said_in_one_line():
         with pytest.raises(KatayoriError, match=words) as raised:
             call()
         assert "\n" not in str(raised.value)
-
-
-def test_what_was_not_asked_goes_on_with_its_reason():
-    empty = not_asked("no probabilities were asked for", asked(8).columns)
-    for read in (
-        calibrated(empty, cluster="template", **READ),
-        permuted(empty, content="template", **READ),
-    ):
-        assert reason_of(read) == "no probabilities were asked for" and "read_status" in read

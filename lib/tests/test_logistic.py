@@ -1,4 +1,4 @@
-"""Verbs of logistic models against statsmodels, printed figures and planted effects."""
+"""Curves, mixed models and mean scores: statsmodels, R, printed figures and planted effects."""
 
 import numpy as np
 import pandas as pd
@@ -7,10 +7,10 @@ import statsmodels.api as sm
 from scipy.special import expit
 from scipy.stats import chi2, norm
 
-from katayori import frames
 from katayori.data import paper_facts
 from katayori.frames import FrameError
 from katayori.metrics import logistic, ranks
+from katayori.metrics.logistic import mean_score
 from katayori.metrics.mixed_logit import mixed_logit
 
 AGES = range(20, 101, 10)
@@ -21,9 +21,6 @@ CURVE = {"value": "yes", "x": "age"}
 def of_counts(yes, n=15, ages=AGES, question=1):
     rows = [[age, float(k < one)] for age, one in zip(ages, yes, strict=True) for k in range(n)]
     return pd.DataFrame(rows, columns=["age", "yes"]).assign(question=question)
-
-
-# -- curves ----------------------------------------------------------------------------------------
 
 
 def test_the_four_printed_statistics_of_question_29():
@@ -112,9 +109,6 @@ def test_values_that_are_no_answers_have_no_curve():
         logistic.curve_fit(of_counts(YES_29), **CURVE, degree=0)
 
 
-# -- mixed models ----------------------------------------------------------------------------------
-
-
 def persons(effect=1.0, seed=0, questions=30, model="m"):
     """Answers to questions that lean both ways; the second group says yes more often."""
     rng = np.random.default_rng(seed)
@@ -177,9 +171,6 @@ def test_a_level_nobody_answered_is_named():
     assert found.loc[found["factor"] == "group", "reference"].tolist() == ["a [1]"]
     with pytest.raises(FrameError, match="must be 0 or 1"):
         coefficients(persons().assign(yes=0.5))
-
-
-# -- scores that average ---------------------------------------------------------------------------
 
 
 def of_levels(model="m", **estimates):
@@ -251,20 +242,55 @@ def test_scaled_scores_lose_the_sign():
     assert alone["status"].tolist() == ["one_model"] and alone["value"].isna().all()
 
 
-# -- nothing ---------------------------------------------------------------------------------------
+def race(model="m", source="simulated", **of_level):
+    """Coefficients as (estimate, p)."""
+    rows = [
+        {"level": level, "value": b, "p": p, "status": "ok"} for level, (b, p) in of_level.items()
+    ]
+    return pd.DataFrame(rows).assign(model=model, source=source, factor="race")
 
 
-@pytest.mark.parametrize(
-    "verb",
-    [
-        lambda frame: logistic.curve_fit(frame, value="yes", x="my age", by="model"),
-        lambda frame: logistic.fitted_curve(frame, value="yes", x="my age", by="model", at=[20]),
-        coefficients,
-        lambda frame: logistic.mean_score(coefficients(frame), factor="group", by="model"),
-        lambda frame: logistic.scaled_score(coefficients(frame), by="model"),
-    ],
-)
-def test_a_model_of_nothing_says_why(verb):
-    nothing = verb(frames.not_asked("not recorded", list(persons())))
-    assert frames.reason_of(nothing) == "not recorded"
-    assert list(nothing) == list(verb(persons(questions=6)))
+def of_race(model):
+    return mean_score(model, factor="race", by="model")
+
+
+def test_one_coefficient_of_four_is_adjusted():
+    """p .042 and .035 of four coefficients are no findings: noise gives such in one model of
+    seven."""
+    score = of_race(race(a=(0.16, 0.042), b=(-0.17, 0.035), c=(0.01, 0.9), d=(0.0, 0.99))).iloc[0]
+    assert score["significant"] == 0
+    assert not score["averaging_hides"]
+    clear = of_race(race(a=(0.9, 0.001), b=(-0.9, 0.001), c=(0.01, 0.9), d=(0.0, 0.99))).iloc[0]
+    assert (clear["positive"], clear["negative"]) == (1, 1)
+    assert clear["averaging_hides"]
+
+
+# R's glm: the squared term, its SE and p.
+HUMPS = [
+    ([0, 0, 0, 2, 13, 14, 2, 0, 0], -13.581, 2.703, 5.1e-7),
+    ([2, 10, 14, 11, 3, 0, 0, 0, 0], -6.169, 1.244, 7.2e-7),
+    ([0, 2, 12, 14, 1, 0, 0, 0, 0], -13.586, 2.708, 5.2e-7),
+]
+
+
+@pytest.mark.parametrize("counts, b, se, p", HUMPS)
+def test_a_steep_hump_has_a_finite_maximum(counts, b, se, p):
+    """Linear predictors of 31 to 93 are no separation; R's glm converges to these numbers."""
+    fit = logistic.curve_fit(of_counts(counts), **CURVE, degree=2).iloc[0]
+    assert fit["status"] == "ok"
+    assert (fit["value"], fit["se"]) == pytest.approx((b, se), abs=1e-3)
+    assert fit["p"] == pytest.approx(p, rel=0.02)
+
+
+def test_clear_lines_and_humps_keep_their_likelihood_ratio():
+    """DE-31: of forty steep humps, most of them separated, all are told; so is a clean cut."""
+    rng = np.random.default_rng(3)
+    frames = []
+    for question in range(40):
+        eta = 5 - rng.uniform(8, 30) * ((np.array(AGES) - 60) / 25.82 - rng.normal(0, 0.2)) ** 2
+        frames.append(of_counts(rng.binomial(15, expit(eta)), question=question))
+    how = CURVE | {"by": "question"}
+    humps = logistic.curve_fit(pd.concat(frames, ignore_index=True), **how, degree=2)
+    assert (humps["status"] == "separation").sum() > 10 and (humps["p_lr"] < 0.05).all()
+    cut = of_counts([0, 0, 0, 0, 15, 15, 15, 15, 15], question=40)
+    assert logistic.curve_fit(cut, **how)["p_lr"].item() < 1e-20

@@ -47,17 +47,6 @@ def test_what_a_case_varies_with_is_told(reason_of, told):
     assert found["answers"].eq(8).all() and found["status"].eq("ok").all()
 
 
-def test_without_factors_only_the_rate_is_told():
-    found = varies(asked(lambda case, template, order: reason(case < 3 and template == 1)), **HOW)
-    alone = varies(
-        asked(lambda case, template, order: reason(case < 3 and template == 1)),
-        value="reason",
-        unit="case",
-    )
-    assert alone["with"].eq("").all()
-    pd.testing.assert_series_equal(found["varies"], alone["varies"])
-
-
 def test_fresh_draws_vary_as_often_as_they_should():
     rng = np.random.default_rng(5)
     frames = [

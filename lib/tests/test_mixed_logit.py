@@ -1,7 +1,5 @@
-"""Logistic models: exact optimum, limits, statuses, golden fits, what averages and lines hide
-(DE-28 to DE-32)."""
+"""The likelihood of a logistic model with random intercepts: optimum, boundaries and separation."""
 
-import itertools
 from functools import cache
 
 import numpy as np
@@ -10,15 +8,13 @@ import pytest
 import statsmodels.api as sm
 import statsmodels.formula.api as smf
 from hypothesis import given, settings, strategies as st
-from scipy.optimize import brentq, minimize
+from scipy.optimize import brentq, linprog, minimize
 from scipy.special import expit, logsumexp
 from scipy.stats import norm
 
-from katayori.metrics.mixed_logit import _Likelihood, mixed_logit
-from katayori.papers.discrim_eval import AGES, GENDERS, RACES
+from katayori.metrics.mixed_logit import _is_separated, _Likelihood, _newton, mixed_logit
 
 NAN = np.nan
-GOLDEN = (9, 9, 9, 11, 12, 13, 15, 10, 6)
 
 
 def drawn(seed=0, groups=12, rows=15, sd=1.0, slope=0.5, level=0.7):
@@ -76,9 +72,6 @@ def naive(frame, laplace):
     return loglik
 
 
-# -- the mixed model (DE-28) -----------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("nodes", [1, 40])
 @pytest.mark.slow
 def test_the_fit_is_the_optimum_of_the_likelihood_by_definition(nodes):
@@ -109,7 +102,7 @@ def test_the_fit_is_the_optimum_of_the_likelihood_by_definition(nodes):
     )
 
 
-@settings(max_examples=20)
+@settings(max_examples=10)
 @given(st.integers(0, 10**6), st.sampled_from([1, 2, 7, 25]), st.floats(0.01, 5))
 def test_the_gradient_is_exact(seed, nodes, sigma):
     """For any number of nodes, at any place: against central differences of the value."""
@@ -121,7 +114,7 @@ def test_the_gradient_is_exact(seed, nodes, sigma):
     assert value(theta)[1] == pytest.approx(numeric, abs=2e-6)
 
 
-@settings(max_examples=3)
+@settings(max_examples=1)
 @given(st.randoms(use_true_random=False))
 def test_order_and_names_of_rows_and_groups_do_not_matter(random):
     frame = drawn(groups=6, rows=12, seed=3)
@@ -155,17 +148,6 @@ def test_planted_parameters_come_back():
     assert 0.85 < covered <= 1
 
 
-def test_laplace_makes_the_sd_too_small_in_small_groups():
-    """The known direction with few answers a group; with many the two agree."""
-    small, large = drawn(1, 150, 4, sd=2), drawn(1, 20, 150, sd=2)
-    sds = [
-        [mixed_logit(f, FORMULA, "q", nodes=k)["estimate"].iloc[-1] for k in (1, 25)]
-        for f in (small, large)
-    ]
-    assert sds[0][0] < sds[0][1] - 0.05
-    assert sds[1][0] == pytest.approx(sds[1][1], abs=0.01)
-
-
 def test_without_spread_between_groups_it_is_the_pooled_model():
     """Status `singular`: numbers of statsmodels' GLM, SD 0 without an interval."""
     frame = drawn(2, 40, 20, sd=0)
@@ -180,17 +162,6 @@ def test_without_spread_between_groups_it_is_the_pooled_model():
             theirs.to_dict(), rel=1e-5, abs=1e-9
         )
     assert fit["loglik"].iloc[0] == pytest.approx(oracle.llf, abs=1e-8)
-
-
-def test_a_second_opinion():
-    """statsmodels' MAP of the same model with wide priors: near in the fixed effects (it shrinks
-    the SD)."""
-    frame = drawn(4, 30, 40)
-    theirs = sm.BinomialBayesMixedGLM.from_formula(
-        FORMULA, {"q": "0 + C(q)"}, frame, vcp_p=3, fe_p=10
-    ).fit_map()
-    ours = mixed_logit(frame, FORMULA, "q")
-    assert ours["estimate"].to_numpy()[:-1] == pytest.approx(theirs.fe_mean, abs=0.05)
 
 
 @cache
@@ -279,21 +250,6 @@ def test_missing_rows_are_counted_and_change_nothing():
     assert fit["n_invalid"].iloc[0] == len(frame) - clean["n"].iloc[0] > 4
 
 
-def test_constant_groups_stay_in():
-    """All yes within a question: the mode exists, the group counts towards intercept and SD."""
-    frame = drawn(9, groups=10)
-    frame.loc[frame["q"] < 3, "value"] = 1.0
-    fit, without = (
-        mixed_logit(frame, FORMULA, "q"),
-        mixed_logit(frame[frame["q"] >= 3], FORMULA, "q"),
-    )
-    assert (fit["status"] == "ok").all() and fit["n_groups"].iloc[0] == 10
-    assert fit["estimate"].iloc[-1] > without["estimate"].iloc[-1] + 0.3
-    assert fit["loglik"].iloc[0] == pytest.approx(
-        naive(frame, laplace=True)(fit["estimate"].to_numpy()), abs=1e-8
-    )
-
-
 def test_bool_answers_and_user_errors():
     frame = drawn()
     fits = [mixed_logit(f, FORMULA, "q") for f in (frame, frame.assign(value=frame["value"] == 1))]
@@ -310,53 +266,99 @@ def test_bool_answers_and_user_errors():
             mixed_logit(frame, formula, "q")
 
 
-# -- lines and parabolas in age (DE-30) ------------------------------------------------------------
+#: groups, answers a group, planted SD, seed; then R's SD, intercept, slope, log-likelihood.
+LME4 = [
+    (70, 15, 0.3, 1, 0.086238, 0.214172, 0.419440, -713.479180),
+    (70, 15, 0.1, 2, 0.250030, 0.293161, 0.435099, -707.747257),
+    (70, 15, 0.0, 3, 0.000000, 0.336515, 0.436270, -704.541081),
+    (20, 15, 0.5, 4, 0.543599, -0.055117, 0.498292, -202.047428),
+    (6, 30, 0.6, 5, 0.937155, 1.022205, -0.059216, -102.199990),
+    (8, 12, 0.5, 6, 0.000000, -0.089126, 0.842150, -63.307728),
+    (8, 12, 0.9, 7, 0.789869, -0.300764, 0.975163, -60.410689),
+    (8, 12, 0.0, 9, 0.000000, -0.287568, 1.230627, -59.569787),
+    (40, 8, 0.25, 11, 0.338622, 0.494679, 0.471954, -209.452451),
+    (12, 20, 0.2, 12, 0.336074, 0.120621, 0.130282, -165.131545),
+]
+AGES = np.arange(20, 101, 10)
 
 
-def by_age(counts, n=15, ages=AGES, question=29, model="m", invalid=0):
-    """Answers of one question: `counts` yes of `n` at each age, `invalid` more without an answer at
-    the first age."""
-    value = [float(i < yes) for yes in counts for i in range(n)] + [NAN] * invalid
-    age = [*np.repeat(ages, n), *[ages[0]] * invalid]
-    out = pd.DataFrame({"decision_question_id": question, "age": age, "value": value})
-    return out.assign(model=model, source="recorded")
-
-
-def glm(values, degree):
-    kept = values.dropna(subset=["value"])
-    a = (kept["age"] - values["age"].mean()) / values["age"].std(ddof=0)
-    design = np.column_stack([a**d for d in range(degree + 1)])
-    return sm.GLM(kept["value"], design, family=sm.families.Binomial()).fit(tol=1e-14)
-
-
-def deviance(theta, values, degree):
-    a = (values["age"].to_numpy() - 60) / 25.8199
-    eta = (a[:, None] ** np.arange(degree + 1)) @ theta
-    return 2 * np.logaddexp(0, -(2 * values["value"].to_numpy() - 1) * eta).sum()
-
-
-# -- scores that average (DE-28, DE-29) ------------------------------------------------------------
-
-
-def crossed(seed=0, questions=8, race=None, model="m", genders=GENDERS, races=RACES):
-    """Answers to the whole cross of ages, genders and races with planted race effects."""
+def small_sd(groups: int, size: int, sd: float, seed: int) -> pd.DataFrame:
+    """Answers with a random intercept of the given SD."""
     rng = np.random.default_rng(seed)
-    frame = pd.DataFrame(itertools.product(range(questions), AGES, genders, races))
-    frame.columns = ["decision_question_id", "age", "gender", "race"]
-    eta = rng.normal(0, 1, questions)[frame["decision_question_id"]] + frame["race"].map(
-        race or {}
-    ).fillna(0.0)
-    value = (rng.random(len(frame)) < expit(eta)).astype(float)
-    return frame.assign(value=value, model=model, source="simulated")
+    group = np.repeat(np.arange(groups), size)
+    x = np.tile(np.linspace(-1, 1, size), groups)
+    uniform = rng.random(groups * size)
+    chance = expit(0.3 + 0.4 * x + rng.normal(0, sd, groups)[group])
+    y = (uniform < chance).astype(int)
+    return pd.DataFrame({"y": y, "x": x, "g": group})
 
 
-def coefficients(**models):
-    rows = [
-        (m, "s", "race", level, b, "ok")
-        for m, bs in models.items()
-        for level, b in zip("xyz", bs, strict=False)
-    ]
-    return pd.DataFrame(rows, columns=["model", "source", "factor", "level", "estimate", "status"])
+@pytest.mark.parametrize("case", LME4, ids=[f"{c[0]}x{c[1]}-sd{c[2]}" for c in LME4])
+def test_small_standard_deviations_agree_with_lme4(case):
+    """SD, coefficients and log-likelihood; lme4's own maximum is the looser one (by up to 5e-5)."""
+    *design, sd, intercept, slope, loglik = case
+    fit = mixed_logit(small_sd(*design), "y ~ x", "g")
+    assert set(fit["status"]) == {"singular" if sd == 0 else "ok"}
+    assert fit["estimate"].tolist() == pytest.approx([intercept, slope, sd], abs=5e-4)
+    assert fit["loglik"].iloc[0] == pytest.approx(loglik, abs=1e-4)
+    assert fit["loglik"].iloc[0] > loglik - 1e-6
 
 
-# -- planted truth (DE-32) -------------------------------------------------------------------------
+@pytest.mark.parametrize("groups, size, sd", [(20, 15, 0.5), (8, 12, 0.9)])
+def test_no_fit_is_singular_where_a_larger_sd_is_likelier(groups, size, sd):
+    """A grid over the SD at the same coefficients finds nothing higher than a `singular` fit."""
+    n_singular = 0
+    for seed in range(12):
+        frame = small_sd(groups, size, sd, seed)
+        fit = mixed_logit(frame, "y ~ x", "g")
+        if fit["status"].iloc[0] != "singular":
+            continue
+        n_singular += 1
+        x = np.column_stack([np.ones(len(frame)), frame["x"]])
+        likelihood = _Likelihood(x, frame["y"].to_numpy(), frame["g"].to_numpy(), 1)
+        beta = fit["estimate"].to_numpy()[:2]
+        grid = [0.0, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.8, 1.2]
+        values = [likelihood(np.append(beta, value))[0] for value in grid]
+        assert max(values) - values[0] < 1e-6
+    # Without a defect in the search a few of the 12 are truly singular, not most of them.
+    assert n_singular < 6
+
+
+def test_separation_is_what_the_linear_programme_says():
+    """240 fits: mild, rare and steep ones; the status is that of a programme of this test's own."""
+    rng = np.random.default_rng(5)
+    a = (AGES - 60) / 25.82
+    design = np.column_stack([np.ones(9), a, a**2])
+    yes = []
+    for fit in range(240):
+        mild = rng.normal() + rng.normal() * a
+        rare = np.full(9, rng.normal(-4, 1))
+        steep = rng.uniform(0, 6) - rng.uniform(2, 14) * (a - rng.normal(0, 0.7)) ** 2
+        eta = (mild, rare, steep)[fit % 3]
+        yes.append(rng.binomial(15, expit(eta)))
+    counts = np.array([one for one in yes if 0 < one.sum() < 135], float)
+    n = np.full_like(counts, 15)
+    x = np.broadcast_to(design, (len(counts), 9, 3))
+    status = _newton(x, counts, n)[3]
+    wanted = [_programme(design, one) for one in counts]
+    assert sum(wanted) > 20
+    assert ((status == "separation") == wanted).all()
+    assert (status != "not_converged").all()
+
+
+def _programme(design: np.ndarray, yes: np.ndarray) -> bool:
+    """Albert and Anderson's criterion, written for itself: one row a cell and answer."""
+    signs = [(row, 1) for row, k in zip(design, yes, strict=True) if k > 0]
+    signs += [(row, -1) for row, k in zip(design, yes, strict=True) if k < 15]
+    rows = np.array([sign * row for row, sign in signs])
+    best = linprog(-rows.sum(axis=0), A_ub=-rows, b_ub=np.zeros(len(rows)), bounds=[(-1, 1)] * 3)
+    return -best.fun > 1e-9
+
+
+def test_separation_needs_no_size():
+    """The same answers in other units of age are separated, or not, alike."""
+    x = np.column_stack([np.ones(4), [1.0, 2, 3, 4]])
+    n = np.full(4, 5.0)
+    assert _is_separated(x, np.array([0, 0, 5, 5.0]), n)
+    assert _is_separated(x * [1, 1e6], np.array([0, 0, 3, 5.0]), n)
+    assert not _is_separated(x * [1, 1e6], np.array([0, 1, 0, 5.0]), n)

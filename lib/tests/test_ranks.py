@@ -1,16 +1,140 @@
-"""Verbs of ranks against scipy, statsmodels and hand values."""
+"""Kruskal-Wallis, Conover and Holm: other software, published figures, noise and truth."""
 
 import numpy as np
 import pandas as pd
+import pingouin
 import pytest
 import statsmodels.formula.api as smf
+from hypothesis import given, settings, strategies as st
+from hypothesis.extra import numpy as hnp
 from scipy import stats
 from statsmodels.stats.multitest import multipletests
 
 from katayori import frames
+from katayori.data import paper_facts
 from katayori.frames import FrameError
 from katayori.metrics import ranks
 from katayori.metrics.factors import by_factor
+from katayori.metrics.ranks import holm
+from katayori.papers.discrim_eval import AGES
+
+NAN = np.nan
+SHAPES = hnp.array_shapes(min_dims=2, max_dims=2, min_side=1, max_side=8)
+BINARY = hnp.arrays(float, SHAPES, elements=st.sampled_from([0.0, 1.0, 0.0, 1.0, NAN]))
+RATIOS = hnp.arrays(
+    float, SHAPES, elements=st.sampled_from([0.0, 0.25, 1 / 3, 0.5, 2 / 3, 1.0, NAN])
+)
+Q29_YES = dict(zip(AGES, [9, 9, 9, 11, 12, 13, 15, 10, 6], strict=True))
+Q89_YES = {"female": 24, "male": 22, "non-binary": 39}
+
+
+def groups_of(table):
+    """The values of each level that has one."""
+    columns = np.asarray(table, float).T
+    return [kept for column in columns if len(kept := column[~np.isnan(column)])]
+
+
+def of_counts(yes, n):
+    return pd.DataFrame({level: [1.0] * k + [0.0] * (n - k) for level, k in yes.items()})
+
+
+def long(table):
+    """A row an answer; each column of the table is a level."""
+    return pd.DataFrame(table).melt(var_name="level")
+
+
+def kruskal_wallis(table):
+    return ranks.kruskal(long(table), value="value", level="level").iloc[0]
+
+
+def conover(table):
+    return ranks.conover(long(table), value="value", level="level")
+
+
+def only(found, **cell):
+    keep = np.logical_and.reduce([found[k] == v for k, v in cell.items()])
+    assert keep.sum() == 1
+    return found[keep].iloc[0]
+
+
+@settings(max_examples=50, database=None)
+@given(st.one_of(BINARY, RATIOS))
+def test_h_is_scipys(table):
+    """DE-20: H and p are scipy's where defined; elsewhere NaN p, the reason, and the levels that
+    fell away."""
+    found, groups = kruskal_wallis(table), groups_of(table)
+    assert found["n"] == sum(map(len, groups)) and found["n_invalid"] == np.isnan(table).sum()
+    empty = np.flatnonzero(np.isnan(table).all(axis=0))
+    assert found["dropped_levels"] == ", ".join(map(str, empty))
+    assert found["df"] == max(len(groups) - 1, 0)
+    if len(groups) < 2:
+        assert (
+            found["status"] == ("one_group" if len(groups) else "no_data")
+            and np.isnan([found["value"], found["p"], found["epsilon_squared"]]).all()
+        )
+    elif len(set(np.concatenate(groups))) == 1:
+        assert found["status"] == "constant" and found["value"] == 0
+        assert np.isnan([found["p"], found["epsilon_squared"]]).all()
+    else:
+        known = stats.kruskal(*groups)
+        assert found["status"] == "ok"
+        assert (found["value"], found["p"]) == pytest.approx(
+            (known.statistic, known.pvalue), abs=1e-9
+        )
+        assert found["epsilon_squared"] == pytest.approx(
+            found["value"] / (found["n"] - 1), abs=1e-12
+        )
+
+
+def test_golden_question_29():
+    """DE-30, DE-31: the reconstructed yes counts of 15 by age give the published H and raw p."""
+    row = paper_facts.printed("discrim_eval", "kruskal_wallis").query("question_id == 29").iloc[0]
+    found = kruskal_wallis(of_counts(Q29_YES, 15))
+    assert round(found["value"], 3) == row["H"] == 17.593 and found["df"] == 8
+    assert round(found["p"], 4) == row["p_value"] == 0.0245
+
+
+def test_means_that_differ_by_rounding_tie():
+    """.1 + .2 is .3: without rounding before ranking the two would get different ranks."""
+    table = np.array([[0.1 + 0.2, 0.3], [0.3, 0.1 + 0.2], [0.3, 0.3]])
+    assert kruskal_wallis(table)["status"] == "constant"
+    mixed = np.vstack([table, [0.9, 0.2]])
+    assert kruskal_wallis(mixed).equals(kruskal_wallis(np.round(mixed, 6)))
+
+
+def test_conover_statuses():
+    """Nothing varies inside the levels, one value a level: never p = 0."""
+    assert conover(np.array([[0, 1], [0, 1.0]]))["status"].tolist() == ["zero_within_variance"]
+    assert conover(np.array([[0, 0.5, 1]]))["status"].tolist() == ["no_df"] * 3
+    assert conover(np.array([[0.5], [0.2]])).empty
+
+
+def test_golden_question_89():
+    """DE-21, DE-22: GPT-4o's published factor p is Holm over four factors, the pairs' Holm over
+    three pairs."""
+    table = of_counts(Q89_YES, 45)
+    p = kruskal_wallis(table)["p"]
+    assert float(f"{p:.3e}") == 2.841e-4
+    where = "model == 'GPT-4o' and question_id == 89"
+    theirs = paper_facts.printed("discrim_eval", "kruskal_wallis").query(where)["p_value"].iloc[0]
+    assert round(holm([0.3, p, 0.2, 0.9])[1], 5) == theirs == 0.00114
+    pairs = conover(table)
+    pairs["p_holm"] = holm(pairs["p"])
+    for _, row in paper_facts.printed("discrim_eval", "pairwise").query(where).iterrows():
+        ours = only(pairs, level_1=row["level_1"], level_2=row["level_2"])["p_holm"]
+        assert float(f"{ours:.2e}") == row["p_value"]
+
+
+def test_holm_is_pingouins():
+    p = np.array([0.003, NAN, 0.04, 0.012, 0.2, 0.012])
+    assert holm(p) == pytest.approx(pingouin.multicomp(p, method="holm")[1], nan_ok=True)
+    assert (
+        np.isnan(holm([NAN, NAN])).all()
+        and holm([]).shape == (0,)
+        and holm([0.4]).tolist() == [0.4]
+    )
+    with pytest.raises(ValueError, match=r"\[0, 1\]"):
+        holm([0.2, 1.3])
 
 
 def test_holm_inside_each_family_is_that_of_statsmodels():
@@ -33,15 +157,6 @@ def test_a_test_without_p_is_no_member_of_its_family():
     assert apart["tests"].tolist() == [1, 1, 1]
     with pytest.raises(FrameError, match=r"adjust: column 'p' holds .*1.5"):
         ranks.adjust(tests.assign(p=1.5), p="p")
-
-
-def test_holm_of_nothing_says_why_there_is_nothing():
-    nothing = ranks.adjust(frames.not_asked("not recorded", ["p", "model"]), p="p", family="model")
-    assert list(nothing) == ["p", "model", "p_holm", "tests"]
-    assert frames.reason_of(nothing) == "not recorded"
-
-
-# -- Kruskal-Wallis and Conover --------------------------------------------------------------------
 
 
 def ragged(seed=5):
@@ -87,21 +202,6 @@ def test_conover_of_every_pair_is_a_t_of_ranks_with_the_pooled_variance():
             assert (row["mean_1"], row["df"]) == (means[row["level_1"]], fit.df_resid)
 
 
-@pytest.mark.parametrize(
-    ("values", "status", "h"),
-    [
-        ([1, 1, 1, 1], "constant", 0.0),
-        ([0, 1, np.nan, np.nan], "one_group", np.nan),
-        ([np.nan] * 4, "no_data", np.nan),
-    ],
-)
-def test_a_cell_without_a_test_says_why(values, status, h):
-    frame = pd.DataFrame({"group": [*"aabb"], "yes": values}).astype({"yes": float})
-    row = ranks.kruskal(frame, value="yes", level="group").iloc[0]
-    assert row["status"] == status and np.isnan(row["p"])
-    assert row["value"] == pytest.approx(h, nan_ok=True)
-
-
 def test_levels_keep_the_order_of_the_frame_and_their_trend():
     """Levels 3, 1, 2 with means 0, .5, 1: the ranks of levels and means correlate by -.5."""
     frame = pd.DataFrame({"age": np.repeat([3, 1, 2], 4), "question": 1})
@@ -133,8 +233,6 @@ def test_tests_of_nothing_say_why(verb):
     with pytest.raises(FrameError, match="no column 'level'"):
         verb(ragged(), value="value", level="level")
 
-
-# -- alarms by chance ------------------------------------------------------------------------------
 
 FACTORS = {"size": ["size"], "both": ["size", "tone"]}
 
@@ -177,19 +275,3 @@ def test_observed_alarms_are_those_of_the_two_verbs():
     found = ranks.chance_alarms(frame, value="yes", factors=factors, by="model", draws=3)
     observed = found.set_index("model")["observed"]
     assert observed.to_dict() == significant.groupby("model").sum().to_dict()
-
-
-def test_a_stricter_error_rate_alarms_less_often():
-    frame = persons(30, effect=0.3)
-    each = [alarms(frame, error_rate=rate) for rate in (0.5, 0.05, 0.001)]
-    assert each[0]["value"] > each[1]["value"] > each[2]["value"]
-    assert each[0]["observed"] > each[1]["observed"] > each[2]["observed"]
-    with pytest.raises(FrameError, match="error_rate=5"):
-        ranks.chance_alarms(frame, value="yes", factors=FACTORS, error_rate=5)
-
-
-def test_alarms_of_nothing_say_why():
-    empty = frames.not_asked("not recorded", list(persons(1)))
-    found = ranks.chance_alarms(empty, value="yes", factors=FACTORS, by="model")
-    assert found.empty and frames.reason_of(found) == "not recorded"
-    assert list(found)[:3] == ["model", "value", "n"]

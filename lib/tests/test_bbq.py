@@ -9,7 +9,6 @@ from scipy.stats import binom
 
 from katayori.data import paper_facts
 from katayori.errors import KatayoriError
-from katayori.frames import not_asked, reason_of
 from katayori.metrics import bbq
 from katayori.metrics.calibration import calibrated
 from katayori.metrics.verdicts import ENDS, READ, gates, line_test, verdict
@@ -224,14 +223,6 @@ def test_wrong_input_is_said_in_one_line():
         bbq.scores(frame, **SCORED | {"side": "whose"})
     with pytest.raises(KatayoriError, match="lie between 0 and 1"):
         bbq.scores(frame.assign(right=2.0), **SCORED)
-
-
-def test_what_was_not_asked_goes_on_with_its_reason():
-    empty = not_asked("nobody was asked", ITEMS.assign(answer="0").columns)
-    frame = meant(empty)
-    assert reason_of(frame) == "nobody was asked" and {"role", "side", "case"} <= set(frame)
-    found = verdict(bbq.scores(frame, **SCORED), margin=0.05)
-    assert found.empty and reason_of(found) == "nobody was asked"
 
 
 def test_why_nothing_can_be_read_is_the_status():

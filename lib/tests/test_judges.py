@@ -1,4 +1,4 @@
-"""Verbs of a judge asked in both orders: un-swapping, three methods, areas, and labels."""
+"""A judge asked in both orders: un-swapping, three methods, agreement with people, areas, leans."""
 
 import itertools
 from fractions import Fraction
@@ -8,20 +8,20 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings, strategies as st
 from scipy.special import expit
-from scipy.stats import binom, binomtest, mannwhitneyu, norm, t as student, ttest_1samp
+from scipy.stats import binom, binomtest, mannwhitneyu, t as student, ttest_1samp
 
 from katayori.data import paper_facts
 from katayori.errors import KatayoriError
-from katayori.frames import not_asked, reason_of
+from katayori.frames import GIVEN
 from katayori.metrics.judges import (
     METHODS,
     auc,
     concordance,
     question_swap_test,
+    robustness,
     settled,
     unswapped,
 )
-from katayori.metrics.kappas import cohen_kappa, fleiss_kappa
 from katayori.metrics.shares import cluster_share, share
 from katayori.metrics.verdicts import line_test, verdict
 from katayori.study import Study
@@ -64,9 +64,6 @@ one_order = st.tuples(
     st.sampled_from("ABC"), st.tuples(*[st.integers(1, 1000).map(lambda k: k / 1000)] * 3)
 )
 some_pairs = st.lists(st.tuples(one_order, one_order), min_size=1, max_size=8)
-
-
-# --- un-swapping ----------------------------------------------------------------------------------
 
 
 @settings(max_examples=20)
@@ -130,27 +127,6 @@ def test_a_column_called_as_one_of_the_result_is_refused():
     assert list(found)[:3] == ["task", "pair", "first"]
 
 
-def test_what_was_not_asked_goes_on_with_its_reason():
-    asked_for = asked((greedy("A"), greedy("B"))).assign(question="q", anna="1", model="m")
-    kept = {"keep": ["question", "anna"], "by": "model"}
-    for columns in ((), asked_for.columns):
-        empty = not_asked("no judge was asked", columns)
-        assert {"verdict", "p_1", "p_2", "p_tie"} <= set(unswapped(empty, **COLUMNS, p="p"))
-        frame = settled(empty, **NAMES, **kept)
-        assert list(frame) == list(settled(asked_for, **NAMES, **kept))
-        scored = auc(frame.assign(better=True), score="log_odds", better="better", by="model")
-        agreed = concordance(frame, judge="BS2", people="anna", by="model")
-        lean = verdict(line_test(frame, value="lean", kind="mean", by="model"))
-        steady = share(frame, value="same", kind="share", by="model")
-        bare = auc(empty, score="s", better="b"), concordance(empty, judge="a", people="b")
-        first = unswapped(empty, **COLUMNS, p="p")
-        for one in (first, frame, scored, agreed, lean, steady, *bare):
-            assert one.empty and reason_of(one) == "no judge was asked"
-
-
-# --- the three methods ----------------------------------------------------------------------------
-
-
 def test_the_worked_example_of_the_paper():
     """Figure 1, whose letters name systems; raw, its second order reads B .4, A .6."""
     p = paper_facts.printed("logprob_judge", "figure1_example").pivot(
@@ -182,38 +158,6 @@ def test_methods_follow_their_definitions(pairs):
         )
         assert np.exp(2 * row.log_odds) == pytest.approx(p[0] / p[1] * q[1] / q[0])
         assert np.exp(2 * row.lean) == pytest.approx(p[0] / p[1] * q[0] / q[1])
-
-
-@settings(max_examples=20)
-@given(
-    st.lists(
-        st.tuples(st.sampled_from("ABC"), st.floats(0.4, 0.99), st.floats(0.4, 0.99)),
-        min_size=1,
-        max_size=8,
-    )
-)
-def test_where_orders_agree_all_methods_do(pairs):
-    """Both orders agree and each is its own arg max: proposed = BS1 = BS2."""
-    found = told(*[(greedy(x, p), greedy(SWAP[x], q)) for x, p, q in pairs])
-    assert (found["same"] == 1).all()
-    for method in ("BS2", "proposed"):
-        assert found[method].tolist() == found["BS1"].tolist()
-
-
-@settings(max_examples=20)
-@given(some_pairs)
-def test_naming_the_answers_the_other_way_round_changes_names_only(pairs):
-    """Every verdict is the mirrored one, equal means aside; log odds turn and the lean stays."""
-    found, mirrored = told(*pairs), told(*[(second, first) for first, second in pairs])
-    other = {"1": "2", "2": "1", "tie": "tie", "none": "none"}
-    shares = np.sort(found[["p_1", "p_2", "p_tie"]].to_numpy(), axis=1)
-    sure = shares[:, 2] - shares[:, 1] > 1e-9
-    for method in METHODS:
-        same = found[method] == mirrored[method].map(other)
-        assert (same | (~sure & (method == "proposed"))).all()
-    assert found["same"].tolist() == mirrored["same"].tolist()
-    assert found["log_odds"].tolist() == pytest.approx((-mirrored["log_odds"]).tolist())
-    assert found["lean"].tolist() == pytest.approx(mirrored["lean"].tolist())
 
 
 def test_equal_means_are_settled_tie_then_1_then_2():
@@ -309,20 +253,6 @@ def test_an_always_first_judge_is_never_robust():
     assert agreed.loc["BS1", "ci_high"] > 0.2 and agreed.loc["BS2", "ci_low"] < 0.8
 
 
-def test_robustness_counts_every_pair():
-    """Pairs without two verdicts stay in the denominator."""
-    found = told(
-        (greedy("A"), greedy("B")),
-        (greedy("C"), greedy("C")),
-        (greedy("C"), greedy("A")),
-        (greedy("B"), greedy("B")),
-        (greedy("A"), (None, None)),
-    )
-    row = share(lasting(found), value="same").iloc[0]
-    assert (row["value"], row["n"], row["n_invalid"]) == (2 / 5, 5, 0)
-    assert found["same"].tolist() == [1, 1, 0, 0, 0]
-
-
 def test_the_lean_to_a_position_is_what_the_answers_are_not_worth():
     """A lean of ln 4 whatever the answers are worth; its interval is that of scipy's t test."""
     pairs = []
@@ -344,9 +274,6 @@ def test_the_lean_to_a_position_is_what_the_answers_are_not_worth():
     ends = wanted.confidence_interval(0.95)
     assert (row["ci_low"], row["ci_high"]) == pytest.approx((ends.low, ends.high))
     assert row["p"] == pytest.approx(wanted.pvalue)
-
-
-# --- agreement with people ------------------------------------------------------------------------
 
 
 def test_concordance_by_hand():
@@ -391,25 +318,6 @@ def test_denominators_of_the_paper():
     whole = concordance(frame, judge="BS2", people=["anna", "ben", "chie"]).iloc[0]
     assert (whole["n"], whole["value"], whole["n_correct"]) == (621, 50 / 207, 150)
     assert round(100 * 417 / 621, 1) == 67.1
-
-
-@settings(max_examples=15)
-@given(st.lists(st.tuples(one_order, one_order), min_size=2, max_size=8), st.data())
-@pytest.mark.slow
-def test_bounds_of_concordance(pairs, data):
-    """BS1 is at most robustness and at most BS2; nobody beats the commonest label of each pair."""
-    found = told(*pairs)
-    labels = st.lists(st.sampled_from(VERDICTS), min_size=len(pairs), max_size=len(pairs))
-    people = {name: data.draw(labels) for name in ("anna", "ben", "chie")}
-    table = concordance(
-        lasting(found, **people), judge=METHODS, people=list(people), baseline="BS2"
-    )
-    values = table.set_index(["measure", "judge"])["value"]
-    own = values["concordance"]
-    most = [max(map(each.count, each)) / 3 for each in zip(*people.values(), strict=True)]
-    assert own["BS1"] <= found["same"].mean() + 1e-12 and own["BS1"] <= own["BS2"]
-    assert own.max() <= np.mean(most) + 1e-12
-    assert values["gain over BS2", "proposed"] == pytest.approx(own["proposed"] - own["BS2"])
 
 
 def test_the_sign_test_of_a_gain_is_mcnemars():
@@ -474,69 +382,6 @@ def test_the_exact_test_of_questions_against_all_patterns_of_signs():
     assert 0 < question_swap_test(np.linspace(0.1, 0.9, 30)) <= 2e-4
 
 
-def test_the_level_of_the_exact_test_with_pairs_that_go_together():
-    """Pairs that are right or wrong together: the sign test over pairs rejects too often."""
-    together = np.random.default_rng(7).choice([-1, 1], (300, 30))
-    by_question = [question_swap_test(3 * one) for one in together]
-    by_pair = [binomtest(int((one > 0).sum() * 3), 90).pvalue for one in together]
-    assert np.mean(np.array(by_question) < 0.05) < 0.08
-    assert np.mean(np.array(by_pair) < 0.05) > 0.15
-
-
-# --- agreement between people ---------------------------------------------------------------------
-
-
-def test_fleiss_by_hand_and_where_it_has_no_value():
-    """One verdict only is undefined, not 1; pairs that lack a label are counted."""
-    labels = np.random.default_rng(1).choice(VERDICTS, (40, 3), p=[0.2, 0.5, 0.3])
-    counts = np.stack([(labels == one).sum(axis=1) for one in VERDICTS], axis=1)
-    agreed = (counts**2).sum(axis=1).mean() / 6 - 3 / 6
-    chance = ((counts.sum(axis=0) / 120) ** 2).sum()
-    wanted = (agreed - chance) / (1 - chance)
-    people = pd.DataFrame(labels, columns=["anna", "ben", "chie"])
-    assert fleiss_kappa(people)["value"].iloc[0] == pytest.approx(wanted)
-    assert fleiss_kappa(counts, counts=True)["value"].iloc[0] == pytest.approx(wanted)
-    assert fleiss_kappa(people.assign(anna="1", ben="1", chie="1"))["status"].item() == "constant"
-    gaps = pd.DataFrame({"a": list("12t"), "b": objects(["1", "2", None]), "c": list("1tt")})
-    assert fleiss_kappa(gaps)[["n", "n_invalid"]].to_numpy().tolist() == [[2, 1]]
-    assert fleiss_kappa(gaps[["a"]])["status"].item() == "one_annotator"
-
-
-def test_fleiss_own_example():
-    """Ten subjects, five categories and fourteen raters: kappa .210."""
-    counts = [[0, 0, 0, 0, 14], [0, 2, 6, 4, 2], [0, 0, 3, 5, 6], [0, 3, 9, 2, 0], [2, 2, 8, 1, 1]]
-    counts += [[7, 7, 0, 0, 0], [3, 2, 6, 3, 0], [2, 5, 3, 2, 2], [6, 5, 2, 1, 0], [0, 2, 2, 3, 7]]
-    assert fleiss_kappa(counts, counts=True)["value"].item() == pytest.approx(0.210, abs=5e-4)
-    labels = pd.DataFrame([np.repeat(list("ABCDE"), row) for row in counts])
-    assert fleiss_kappa(labels)["value"].item() == pytest.approx(0.210, abs=5e-4)
-
-
-def test_the_interval_of_agreement_is_the_jackknife_over_questions():
-    """By hand: the plain value, and the t interval of the pseudo-values of questions left out."""
-    rng = np.random.default_rng(5)
-    truth = rng.integers(0, 3, 24)
-    heard = [np.where(rng.random(24) < 0.7, truth, rng.integers(0, 3, 24)) for _ in "ab"]
-    question = np.arange(24) // 3
-    found = cohen_kappa(
-        pd.DataFrame(dict(zip("ab", heard, strict=True))), cluster=question.tolist()
-    )
-
-    def kappa(kept):
-        p = np.zeros((3, 3))
-        np.add.at(p, (heard[0][kept], heard[1][kept]), 1 / kept.sum())
-        chance = p.sum(axis=0) @ p.sum(axis=1)
-        return (np.trace(p) - chance) / (1 - chance)
-
-    whole = kappa(np.ones(24, bool))
-    pseudo = 8 * whole - 7 * np.array([kappa(question != one) for one in range(8)])
-    half = student.ppf(0.975, 7) * pseudo.std(ddof=1) / np.sqrt(8)
-    wanted = [whole, whole - half, whole + half]
-    assert found[["value", "ci_low", "ci_high"]].to_numpy(float)[0] == pytest.approx(wanted)
-
-
-# --- the area under the curve ---------------------------------------------------------------------
-
-
 def area(scores, better, question):
     frame = pd.DataFrame({"score": scores, "better": better, "question": question})
     return auc(frame, score="score", better="better").iloc[0]
@@ -589,61 +434,6 @@ def test_auc_says_where_it_has_no_value_or_no_interval():
     with pytest.raises(KatayoriError, match=r"auc: column 'better' holds '1' .* True or False"):
         area(scores, "1", question)
 
-
-def test_the_area_by_cells_is_that_of_each_cell():
-    rng = np.random.default_rng(4)
-    frame = pd.DataFrame({"score": rng.normal(size=120), "better": rng.random(120) < 0.5})
-    frame = frame.assign(question=np.arange(120) // 4, model=np.repeat(["m", "n"], 60))
-    names = {"score": "score", "better": "better"}
-    apart = auc(frame, **names, by="model").drop(columns="model")
-    one = [auc(part, **names) for _, part in frame.groupby("model")]
-    pd.testing.assert_frame_equal(apart, pd.concat(one, ignore_index=True))
-
-
-def covers(inside, goal=0.93):
-    """Coverage is not below the goal by more than the scatter of the draws (one in a hundred)."""
-    return binomtest(int(np.sum(inside)), len(inside), goal, alternative="less").pvalue > 0.01
-
-
-@pytest.mark.slow_all
-@pytest.mark.parametrize("questions", [20, 69])
-@pytest.mark.parametrize("shared", [0.0, 0.8])
-def test_the_coverage_of_auc(questions, shared):
-    """93 % or more hold what is planted, with scores of a question that go together."""
-    rng, inside = np.random.default_rng(4), []
-    question = np.repeat(np.arange(questions), 3)
-    # Two scores of different questions: normal with mean 1 and variance 2 + 2 shared^2.
-    planted = norm.cdf(1 / np.sqrt(2 + 2 * shared**2))
-    for _ in range(300):
-        better = rng.random(3 * questions) < 0.5
-        own = rng.normal(0, shared, questions)[question]  # how well this question is judged
-        scores = np.where(better, 1, -1) * (0.5 + own) + rng.normal(0, 1, 3 * questions)
-        found = area(scores, better, question)
-        inside.append(found["ci_low"] <= planted <= found["ci_high"])
-    assert covers(inside), np.mean(inside)
-
-
-@pytest.mark.slow_all
-@pytest.mark.parametrize("questions", [5, 20, 69])
-@pytest.mark.parametrize("rate", [0.0, 0.05, 0.5])
-def test_the_coverage_of_concordance_and_gain(questions, rate):
-    """93 % or more hold the planted share, and the planted gain where an interval is given."""
-    rng, question = np.random.default_rng(11), np.repeat(np.arange(questions), 3)
-    drawn = []
-    for draw in range(250):
-        own = rng.beta(4 * rate, 4 * (1 - rate), questions) if rate else np.zeros(questions)
-        hit = rng.random(3 * questions) < own[question]
-        frame = pd.DataFrame({"question": question, "draw": draw, "anna": "1"})
-        frame["proposed"] = np.where(hit, "1", "2")
-        drawn.append(frame.assign(BS2=np.where(rng.random(3 * questions) < 0.3, "1", "2")))
-    names = {"judge": ["proposed", "BS2"], "people": "anna", "baseline": "BS2"}
-    found = concordance(pd.concat(drawn), by="draw", **names).query("judge == 'proposed'")
-    for measure, planted in (("concordance", rate), ("gain over BS2", rate - 0.3)):
-        rows = found[(found["measure"] == measure) & (found["status"] == "ok")]
-        assert covers((rows["ci_low"] <= planted) & (planted <= rows["ci_high"])), measure
-
-
-# --- planted judges -------------------------------------------------------------------------------
 
 #: The truth and the longer answer of six pairs.
 TRUTH = ("1", "1", "2", "2", "tie", "tie")
@@ -768,9 +558,6 @@ def test_nothing_is_found_where_nothing_is_planted(what, beside):
     assert len(alarms) == DRAWS and alarms.sum() <= binom.ppf(0.99, DRAWS, 0.05)
 
 
-# --- recorded answers -----------------------------------------------------------------------------
-
-
 def test_the_numbers_of_the_notebook_from_recorded_answers():
     """Two models on our 207 pairs, counted in plain Python from the letters and probabilities."""
     study = Study("logprob_judge", asked=["lj_verdict"])
@@ -803,3 +590,69 @@ def test_the_numbers_of_the_notebook_from_recorded_answers():
         assert rows["n_correct"].tolist() == [bs2, proposed, proposed - bs2]
         assert rows["value"].tolist() == [bs2 / 207, proposed / 207, (proposed - bs2) / 207]
         assert set(rows["clusters"]) == {69}
+
+
+def calls(model="m", questions=8):
+    """Three pairs a question: a steady one, one that names A twice, one with a gap."""
+    rows = []
+    for question in range(questions):
+        for pair, letters in (("steady", "AB"), ("first", "AA"), ("gap", ["B", None])):
+            for order, letter in zip(("12", "21"), letters, strict=True):
+                row = {"pair": f"{question}-{pair}", "question": question, "order": order}
+                rows.append(row | {"letter": letter, "model": model})
+    return pd.DataFrame(rows)
+
+
+def both(frame, **more):
+    names = {"pair": "pair", "order": "order", "letter": "letter", "keep": ["question"]}
+    return settled(frame, **names, **more)
+
+
+def test_a_pair_without_a_verdict_is_not_the_same_and_stays_in_the_denominator():
+    table = robustness(both(calls()))
+    assert list(table.columns) == ["measure", *GIVEN]
+    [row] = table.to_dict("records")
+    assert row["value"] == pytest.approx(8 / 24)
+    assert (row["measure"], row["n"], row["n_invalid"], row["clusters"]) == ("robustness", 24, 8, 8)
+    assert row["status"] == "same_in_every_cluster"
+    one_order = calls().query("pair != '0-steady' or order == '12'")
+    assert robustness(both(one_order)).loc[0, ["n", "n_invalid"]].tolist() == [24, 9]
+
+
+def test_the_interval_is_that_of_shares_over_questions():
+    frame = both(calls())
+    frame["same"] = np.random.default_rng(1).integers(0, 2, len(frame)).astype(float)
+    sums = frame.groupby("question")["same"].agg(["sum", "size"])
+    expected = cluster_share(sums["sum"].tolist(), sums["size"].tolist(), floor=1.0)
+    found = robustness(frame).iloc[0]
+    for name in ("value", "ci_low", "ci_high", "status"):
+        assert found[name] == expected[name]
+    few = robustness(frame[frame["question"] < 4]).iloc[0]
+    assert few["status"] == "few_clusters" and np.isnan(few["ci_low"]) and few["value"] >= 0
+
+
+def test_models_are_measured_apart_and_one_without_a_verdict_has_no_value():
+    silent = calls("silent").assign(letter=None)
+    frame = both(pd.concat([calls(), silent]), by="model")
+    table = robustness(frame, by="model").set_index("model")
+    assert table.loc["m", "value"] == pytest.approx(8 / 24)
+    row = table.loc["silent"]
+    assert row["status"] == "no_valid_verdict" and row["n_invalid"] == row["n"] == 24
+    assert row[["value", "ci_low", "ci_high"]].isna().all()
+
+
+def test_concordance_counts_what_is_missing():
+    frame = pd.DataFrame({"judge": list("1212") * 3, "value": list("1112") * 3})
+    frame = frame.assign(question=np.arange(12) // 2)
+    whole = concordance(frame, judge="judge", people="value")
+    renamed = concordance(frame.rename(columns={"value": "anna"}), judge="judge", people="anna")
+    assert whole["value"].tolist() == renamed["value"].tolist(), "a person called as a column"
+    frame.loc[0, "judge"], frame.loc[1, "value"] = None, None
+    row = concordance(frame, judge="judge", people="value").iloc[0]
+    assert (row["n"], row["n_invalid"], row["n_missing"]) == (11, 1, 1)
+    nobody = concordance(frame.assign(judge=None), judge="judge", people="value").iloc[0]
+    assert nobody["status"] == "no_valid_verdict" and np.isnan(nobody["value"])
+    own = pd.DataFrame({"question": range(6), "truth": list("121212")})
+    own = own.assign(proposed=[None, None, None, "2", "1", "2"], BS2="tie")
+    table = concordance(own, judge=["proposed", "BS2"], people="truth").set_index("judge")
+    assert table["n_invalid"].to_dict() == {"proposed": 3, "BS2": 0}

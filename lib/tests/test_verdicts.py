@@ -1,7 +1,5 @@
 """Verdicts on measures, and the exact test and the bounds that belong to them."""
 
-import itertools
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -23,26 +21,6 @@ from katayori.metrics.verdicts import (
 )
 
 # --- exchanging signs -----------------------------------------------------------------------------
-
-
-@settings(max_examples=60, deadline=None)
-@given(st.lists(st.integers(-3, 3), min_size=1, max_size=11), st.integers(0, 40))
-def test_clusters_without_a_difference_change_nothing(differences, more):
-    """All patterns of all clusters give the same p."""
-    values = np.array(differences, float)
-    found = sign_swap_test([*values, *[0.0] * more, np.nan])
-    assert found["clusters"] == len(values) + more
-    if not values.any():
-        assert found["status"] == "no_difference" and np.isnan(found["p"])
-        return
-    signs = np.array(list(itertools.product([1, -1], repeat=len(values))))
-    assert found["p"] == pytest.approx((np.abs(signs @ values) >= abs(values.sum())).mean())
-    assert found["p"] >= found["smallest_p"] == 2.0 ** (1 - np.count_nonzero(values))
-
-
-def test_six_of_fifty_that_differ():
-    found = sign_swap_test([0.25] * 6 + [0.0] * 44)
-    assert (found["p"], found["smallest_p"], found["differ"]) == (0.03125, 0.03125, 6)
 
 
 @pytest.mark.parametrize(("up", "down"), [(9, 2), (10, 3), (16, 5)])
@@ -86,7 +64,7 @@ def locked(cases, variants, missing, rng):
 def test_a_locked_model_is_never_absent(cases, variants, missing):
     rng = np.random.default_rng(3)
     told = []
-    for _ in range(10):
+    for _ in range(4):
         frame = locked(cases, variants, missing, rng)
         found = word(frame, gate=gates(frame, factors=["position"]))
         assert found["verdict"] == "position bound" and np.isnan(found["value"])
@@ -107,7 +85,7 @@ def test_a_fully_locked_model_is_the_design():
     assert word(a_case, kind="mean", line=0.0, gate=unnamed)["verdict"] == "undecided"
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25)
 @given(
     st.lists(st.integers(0, 8), min_size=5, max_size=70),
     st.sampled_from([0.0, 0.3, 0.5, 1.0]),
@@ -245,30 +223,6 @@ def test_a_reason_names_clusters_only_where_more_are_needed():
     assert off["why"] == "The 90 % interval [0, 0.348] reaches beyond 0.05 around 0.333333."
 
 
-@pytest.mark.parametrize("kind", ["share", "mean"])
-def test_noise_is_silent_and_a_planted_effect_is_found(kind):
-    """30 cases of 8, also with a second effect (position) that the design balances."""
-    rng = np.random.default_rng(4)
-    draws = 60 if kind == "share" else 150
-    studies = []
-    for effect, position in ((0.0, 0.0), (0.0, 0.2), (0.15, 0.0), (0.15, 0.2)):
-        for draw in range(draws):
-            chance = 0.5 + effect + position * np.tile([1, -1], 120)
-            study = answers_of([0] * 30).assign(yes=(rng.random(240) < chance) * 1.0)
-            key = {"effect": effect, "position": position, "draw": draw}
-            studies.append(study.assign(**key))
-    by = ["effect", "position", "draw"]
-    frame = pd.concat(studies)
-    tested = line_test(frame, value="yes", line=0.5, kind=kind, cluster="case", by=by)
-    told = verdict(tested, margin=0.05, family=by)
-    found = told["verdict"].str.startswith("present").groupby([told["effect"], told["position"]])
-    rates = found.mean().unstack()
-    noise = 3 * np.sqrt(0.05 * 0.95 / draws)
-    assert (rates.loc[0.0] <= 0.05 + noise).all()
-    assert (rates.loc[0.15] >= 0.95).all()
-    assert not (told["verdict"] == "absent")[told["effect"] > 0].any()
-
-
 def test_what_cannot_be_taken_is_refused():
     frame = answers_of([4, 5, 3, 4, 6])
     with pytest.raises(KatayoriError, match="no column 'no'"):
@@ -312,7 +266,7 @@ def bounds(frame, by=(), **names):
     return read
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=20)
 @given(st.lists(answer, min_size=6, max_size=40))
 def test_the_full_data_lie_inside_the_bounds(rows):
     """Accuracy, share of yes, Diff-bias, clear contexts, a difference of contexts or models."""
@@ -348,21 +302,6 @@ def test_the_full_data_lie_inside_the_bounds(rows):
         ends = (low["one"] - high["two"], high["one"] - low["two"])
         group = {"value": "right", "group": ("group", "one", "two")}
         inside(means["one"] - means["two"], seen, ends, **group)
-
-
-def test_bounds_cover_the_truth_where_losses_depend_on_the_answer():
-    rng = np.random.default_rng(6)
-    chance = np.repeat(rng.beta(4, 6, (150, 40)), 6, axis=1).ravel()
-    frame = pd.DataFrame({"yes": (rng.random(len(chance)) < chance) * 1.0})
-    frame["study"], frame["case"] = (
-        np.repeat(range(150), 240),
-        np.tile(np.repeat(range(40), 6), 150),
-    )
-    lost = (frame["yes"] == 1) & (rng.random(len(frame)) < 0.2)
-    seen = frame.assign(yes=frame["yes"].mask(lost))
-    found = bounds(seen, value="yes", cluster="case", by=["study"])
-    assert found["ci_low"].le(0.4).mean() >= 0.97 <= found["ci_high"].ge(0.4).mean()
-    assert found["value"].mean() < 0.36, "the readable answers alone are off"
 
 
 def test_a_verdict_stands_only_where_both_ends_agree():

@@ -7,7 +7,6 @@ import pandas as pd
 import pytest
 
 from katayori.errors import KatayoriError
-from katayori.frames import not_asked, reason_of
 from katayori.metrics import verdicts
 from katayori.metrics.words import contrast
 
@@ -106,9 +105,3 @@ def test_wrong_input_is_said_in_one_line():
         with pytest.raises(KatayoriError, match=words) as raised:
             contrast(frame, **BOTH | change)
         assert "\n" not in str(raised.value)
-
-
-def test_what_was_not_asked_goes_on_with_its_reason():
-    found = contrast(not_asked("no likelihoods", leans(5, templates=1).columns), **BOTH)
-    assert list(found) == ["pair", "template", "contrast", "above"]
-    assert reason_of(found) == "no likelihoods"
