@@ -441,8 +441,8 @@ def _sins(source):
 
 
 def _sources():
-    for folder in ("katayori", "katayori_tools", "benchmarks"):
-        for path in sorted((HERE / "lib" / folder).rglob("*.py")):
+    for folder in ("lib/katayori", "lib/katayori_tools", "lib/benchmarks", "data/simulated"):
+        for path in sorted((HERE / folder).rglob("*.py")):
             yield path.name, path.read_text(encoding="utf-8")
     for path in sorted((HERE / "notebooks").rglob("*.ipynb")):
         for n, cell in enumerate(nbformat.read(path, as_version=4).cells):
