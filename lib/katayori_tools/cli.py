@@ -47,7 +47,7 @@ COMMANDS = {
     "expect": ("expected", "write the expected tables anew from the default run"),
     "site": ("site", "a run as pages to read, in the folder site of the run"),
     "trace": ("trace", "the raw answers behind a row of results.json, by number or by words"),
-    "export": ("export", "a run as Every Eval Ever, RO-Crate, Croissant and CodeMeta, checked"),
+    "export": ("export", "a run as Every Eval Ever, RO-Crate, Croissant and CodeMeta"),
     "answers": ("answer_store", "what the store holds: endpoints, models, versions, tokens, dates"),
     "review": ("review", "a form for readers of the Japanese items, and its log"),
     "construct": ("construct", "make cases as JUBAKU-v2 was made"),

@@ -5,8 +5,8 @@ installed, so this module needs the standard library only (`packaging` is import
 environment exists).
 
 `.venv` holds `lib/requirements.lock`, and from the first `make site` on what its pages need. What
-`make export`, the test of `make harness` and the vLLM engine need does not fit beside it: each has
-an environment of its own in the cache (`apart`).
+the tests of `make export` and `make harness` and the vLLM engine need does not fit beside it: each
+has an environment of its own in the cache (`apart`).
 """
 
 import fcntl

@@ -1,8 +1,8 @@
-"""`make export`: a run in forms that other tools read, checked.
+"""`make export`: a run in forms that other tools read.
 
-Everything is written beside its place first; a file that holds something private, or that misses
-what its format requires, ends the export before anything is put there. `export_worker` writes and
-checks what needs packages of its own. What no run says stands in `data/export.yaml`.
+Everything is written beside its place first; a file that holds something private ends the export
+before anything is put there. What no run says stands in `data/export.yaml`. That the files are what
+their formats require is a test.
 """
 
 import getpass
@@ -11,8 +11,6 @@ import json
 import os
 import re
 import shutil
-import subprocess
-import sys
 import tempfile
 import uuid
 from collections import defaultdict
@@ -33,7 +31,7 @@ from katayori.prompting.models import Model, get_model, registry
 from katayori.provenance import without_folder
 from katayori.report.headlines import read_results
 from katayori.report.run import FIELDS
-from katayori_tools import environment, export_worker, notebooks, paper_files
+from katayori_tools import notebooks, paper_files
 from katayori_tools.choices import Papers
 
 #: Tells a folder of ours, which may be replaced, from one of the user's.
@@ -57,15 +55,13 @@ def export(
     models: str = "",
     folder: str = "",
     with_text: bool = False,
-    unchecked: bool = False,
 ) -> int:
-    """Writes a run; the exit code is 1 where a check found something.
+    """Writes a run.
 
     Args:
         profile: the run. papers: by name or number (all). models: only these; of a live run, the
             models it asked. folder: where it goes, without it outputs/export/<profile>.
         with_text: add the files of our study sets; refused for runs on other items.
-        unchecked: write without the checks.
     """
     chosen = profiles.load(profile)
     runs = _runs(chosen, notebooks.names(papers), notebooks.names(models))
@@ -86,15 +82,11 @@ def export(
         write(made, runs)
         for paper in ours:
             _write_study_set(made / "study" / paper, paper, with_text)
-        wrong = [] if unchecked else _checked(made)
+        _write_crate(made, runs)
         check_private(made)
-        if wrong:
-            print(*wrong[:20], sep="\n")
-            print(f"katayori: {len(wrong)} required findings; not exported", file=sys.stderr)
-            return 1
         shutil.rmtree(target, ignore_errors=True)
         shutil.move(made, target)
-    print(f"exported to {target}{' (--unchecked)' if unchecked else ''}")
+    print(f"exported to {target}")
     return 0
 
 
@@ -253,6 +245,36 @@ def _result(row: Row, digest: str | None) -> Row:
     }
 
 
+def _write_crate(folder: Path, runs: list[Run]) -> None:
+    """Writes ro-crate-metadata.json: all files, the software, and an action for each notebook."""
+    files = sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
+    actions = []
+    for paper, _, about in runs:
+        action = {
+            "@id": f"#run-{paper}",
+            "@type": "CreateAction",
+            "name": f"Notebook of {paper}",
+            "endTime": about["date"],
+            "instrument": {"@id": "#katayori"},
+            "result": {"@id": f"runs/{paper}/results.json"},
+        }
+        if (items := f"study/{paper}/items.csv") in files:
+            action["object"] = {"@id": items}
+        actions.append(action)
+    crate = _told()["crate"]
+    root = crate["root"] | {
+        "name": f"A run of Katayori: {', '.join(paper for paper, _, _ in runs)}",
+        "datePublished": max(about["date"] for _, _, about in runs),
+        "hasPart": [{"@id": file} for file in files],
+        "mentions": [{"@id": action["@id"]} for action in actions],
+    }
+    software = crate["software"] | {"softwareVersion": __version__}
+    parts = [{"@id": file, "@type": "File"} for file in files]
+    graph = [crate["descriptor"], root, crate["profile"], software, *parts, *actions]
+    content = {"@context": crate["context"], "@graph": graph}
+    _write_json(folder / "ro-crate-metadata.json", content)
+
+
 def _write_study_set(folder: Path, paper_id: str, with_text: bool) -> None:
     """Writes our items as a table of ids, with texts their files too, and what Croissant says."""
     paper = get_paper(paper_id)
@@ -274,24 +296,6 @@ def _write_study_set(folder: Path, paper_id: str, with_text: bool) -> None:
         "distribution": [told["items"] | {"sha256": paths.sha256(folder / "items.csv")}],
     }
     _write_json(folder / "croissant.json", told["croissant"] | own | about)
-
-
-def _checked(folder: Path) -> list[str]:
-    """Writes and checks what needs the environment of exports; what is wrong."""
-    python = str(environment.apart("export", "ARGS=--unchecked does without it") / "python")
-    schema = paths.registry("every_eval_ever/eval.schema.json")
-    command = [python, "-I", export_worker.__file__, *map(str, (folder, schema)), __version__]
-    # Nothing of this process's environment is needed, and no network.
-    home = {"HOME": str(folder.parent)}
-    done = subprocess.run(command, capture_output=True, text=True, env=home)
-    if done.returncode:
-        last = (done.stderr.strip().splitlines() or ["no message"])[-1]
-        raise KatayoriError(f"checking the export failed: {last}")
-    wrong = []
-    for about, files, found in json.loads(done.stdout.splitlines()[-1]):
-        print(f"checked: {about}: {files} files, {len(found)} findings")
-        wrong += [f"  {about}: {one}" for one in found]
-    return wrong
 
 
 # -- what never leaves -----------------------------------------------------------------------------

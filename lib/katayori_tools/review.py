@@ -18,7 +18,7 @@ import yaml
 
 from katayori import paths
 from katayori.data import files
-from katayori.data.schema import Lenient, Text
+from katayori.data.schema import Lenient
 from katayori.errors import KatayoriError, expect
 from katayori.metrics.agreement import alpha
 from katayori.papers import paper_ids
@@ -264,26 +264,10 @@ def agreement(whole: pd.DataFrame) -> pd.DataFrame:
     return shares.merge(found.drop(columns="band"), on=by)
 
 
-class Decision(Lenient):
-    """What was said of one item, and what somebody decided about it."""
-
-    item_id: Text
-    suggestion: str = ""
-    decision: Text
-
-
-class Reading(Lenient):
-    """One reader's reading of a folder."""
-
-    who: Text
-    kind: Text
-    decisions: list[Decision]
-
-
 class ReviewLog(Lenient):
     """The log of a folder; people write their decisions into it."""
 
-    readings: list[Reading]
+    readings: list[dict[str, Any]]
 
 
 def write_log(folder: str, mine: pd.DataFrame, date: str) -> dict[str, Any]:
@@ -298,11 +282,11 @@ def write_log(folder: str, mine: pd.DataFrame, date: str) -> dict[str, Any]:
     log = _log(place)
     n = int((items_of([_paper(folder)])["folder"] == folder).sum())
     who, kind = mine["reader"].iloc[0], mine["kind"].iloc[0]
-    before = [entry for entry in log["readings"] if (entry["who"], entry["kind"]) == (who, kind)]
+    before = [one for one in log["readings"] if (one.get("who"), one.get("kind")) == (who, kind)]
     decided = {
-        (one["item_id"], one.get("suggestion", "")): one["decision"]
+        (one.get("item_id"), one.get("suggestion", "")): one.get("decision", "open")
         for entry in before
-        for one in entry["decisions"]
+        for one in entry.get("decisions") or ()
     }
     is_open = (mine[FREE] != "").any(axis=1) | (mine[list(JUDGED)] == NO).any(axis=1)
     decisions = []

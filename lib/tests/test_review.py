@@ -138,7 +138,7 @@ def test_a_decision_outlives_a_second_reading_and_the_log_is_no_item_file(desk):
     desk("--read", sheet)
     (entry,) = reading(desk)
     assert entry["decisions"][0]["decision"] == "refused: その意味ではない"
-    desk.log.write_text("readings: [{who: AK}]", encoding="utf-8")
+    desk.log.write_text("readings: [AK]", encoding="utf-8")
     assert "review log" in desk("--read", sheet, code=2)
 
 
