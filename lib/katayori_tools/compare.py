@@ -44,14 +44,13 @@ CONTRASTS = (
     *("difference", "ci_low", "ci_high", "p", "p_holm", "lowest", "highest"),
     *("unreadable_a", "unreadable_b", "verdict"),
 )
-DIFFERS, NOT_SHOWN = "differs", "not shown to differ"
+NOT_SHOWN = "not shown to differ"
 NOTE = (
     "Where both answered the same items, their errors go together; the intervals and p above take"
     " no account of that, and notebook 00 compares the answers item by item. p after Holm: over"
     " all headlines that could be tested. The intervals are not adjusted."
 )
-#: Characters of a line, and of a measure before its values.
-WIDTH, LONGEST = 100, 48
+WIDTH = 100  # characters of a line
 BOUNDS = ("low_bound", "high_bound")
 
 
@@ -274,13 +273,12 @@ def join(a: "pd.DataFrame", b: "pd.DataFrame") -> "pd.DataFrame":
     `difference` is B - A; there is none where the status of either allows no value.
     """
     out = _matched(a, b, IDENTITY)
-    out["headline"] = out["headline_a"].fillna(out["headline_b"])
     with_value = out["status_a"].isin(WITH_VALUE) & out["status_b"].isin(WITH_VALUE)
     out["difference"] = (out["value_b"] - out["value_a"]).where(with_value)
-    both = ["a", "b", "difference", "status_a", "status_b", "source_a", "source_b", "only_in"]
-    out = out.rename(columns={"value_a": "a", "value_b": "b"})
-    out = out.sort_values("headline", ascending=False, kind="stable")
-    return out[[*IDENTITY, "headline", "unit", *both]]
+    out["headline"] = out["headline_a"].fillna(out["headline_b"]).astype(bool)
+    ends = [f"{name}_{side}" for name in ("value", "status", "source") for side in "ab"]
+    shown = out[[*IDENTITY, "headline", "unit", "difference", *ends, "only_in"]]
+    return shown.sort_values("headline", ascending=False, kind="stable")
 
 
 def contrasts(a: "pd.DataFrame", b: "pd.DataFrame") -> "pd.DataFrame":
@@ -331,7 +329,10 @@ def contrasts(a: "pd.DataFrame", b: "pd.DataFrame") -> "pd.DataFrame":
     p = 2 * t.sf(difference.abs() / down.where(difference > 0, up), df)
     # Alpha moves with the noise of answering: two of them differ without any bias.
     p = np.where(out["kind"] == "description", np.nan, p)
-    most = _largest(out)
+    # The largest there can be: 2 of what lies between -1 and 1, 1 of other shares. A sign tells a
+    # bias whose line is 0; no ability has one.
+    has_sign = (out["line_a"] == 0) & (out["kind"] != "ability")
+    most = (1.0 + has_sign).where(out["unit"].isin(["share", "probability"]), np.inf)
     out = out.assign(
         difference=difference,
         ci_low=(difference - t.ppf(0.975, df) * down).clip(lower=-most),
@@ -369,14 +370,6 @@ def _side(out: "pd.DataFrame", side: str) -> "pd.DataFrame":
     )
 
 
-def _largest(out: "pd.DataFrame") -> "pd.Series":
-    """The largest difference there can be: 2 of what lies between -1 and 1, 1 of other shares."""
-    # A sign tells a bias whose line is 0; no ability has one.
-    has_sign = (out["line_a"] == 0) & (out["kind"] != "ability")
-    is_share = out["unit"].isin(["share", "probability"])
-    return (1.0 + has_sign).where(is_share, np.inf)
-
-
 def _verdict(row: dict[Any, Any]) -> str:
     why_a, why_b = row["instead_a"], row["instead_b"]
     if why_a or why_b:
@@ -390,7 +383,7 @@ def _verdict(row: dict[Any, Any]) -> str:
     if row["lowest"] <= 0 <= row["highest"]:
         return f"{NOT_SHOWN}: unreadable answers"
     is_open = np.isnan(row["lowest"]) and _is_unreadable(row)
-    return f"{DIFFERS} among the readable answers" if is_open else DIFFERS
+    return "differs among the readable answers" if is_open else "differs"
 
 
 def _is_unreadable(row: dict[Any, Any]) -> bool:
@@ -398,45 +391,39 @@ def _is_unreadable(row: dict[Any, Any]) -> bool:
 
 
 def lines(frame: "pd.DataFrame") -> Iterator[str]:
-    """`contrasts` for a terminal: two lines a headline, three where answers are unreadable."""
+    """`contrasts` for a terminal: three lines a headline, four where answers are unreadable."""
     several = frame["model"].nunique() > 1
-    for kind in (kind for kind in KINDS if kind in set(frame["kind"])):
-        yield from ("", f"{KINDS[kind]:<{LONGEST}} {'A':<25} B")
+    for kind, heading in KINDS.items():
         own = frame[frame["kind"] == kind]
+        yield from ("", heading) if len(own) else ()
         for (paper, model), rows in own.groupby(["paper", "model"], sort=False, dropna=False):
-            yield visible(f"{paper}, {model}" if several else paper)
+            yield f"{paper}, {model}" if several else str(paper)
             for row in rows.to_dict("records"):
-                yield from map(visible, _of_headline(row))
+                yield f"  {row['measure']}"
+                yield f"    A {row['shown_a']}, B {row['shown_b']}"
+                yield f"    {_contrast(row)}{row['verdict']}"
+                yield from _of_unreadable(row) if _is_unreadable(row) else ()
 
 
-def _of_headline(row: dict[Any, Any]) -> Iterator[str]:
-    measure = f"  {row['measure']}"
-    if len(measure) > LONGEST:
-        yield measure
-        measure = ""
-    yield f"{measure:<{LONGEST}} {row['shown_a']:<25} {row['shown_b']}"
-    is_known = not np.isnan(row["difference"])
-    contrast = ""
-    if is_known:
-        digits = 0 if row["unit"] in WHOLE else 3
-        value = row | {"value": row["difference"]}
-        contrast = f"B - A {with_interval(value, digits=digits, scale=1, signed=True)}  "
-    if is_known and not np.isnan(row["p"]):
-        p, p_holm = (
-            f"{one:.3f}" if one >= 0.001 else "<0.001" for one in (row["p"], row["p_holm"])
-        )
-        contrast += f"p {p} (Holm {p_holm})  "
-    yield f"    {contrast}{row['verdict']}"
-    if _is_unreadable(row):
-        shares = {"A": row["unreadable_a"], "B": row["unreadable_b"]}
-        known = (f"{side} {100 * share:.1f} %" for side, share in shares.items() if share == share)
-        told = f"    unreadable: {', '.join(known)}"
-        if is_known and np.isnan(row["lowest"]):
-            told += "; bounds of B - A not known"
-        elif is_known:
-            ends = f"{row['lowest']:+z.3f} to {row['highest']:+z.3f}"
-            told += f"; B - A {ends} whatever they would have been"
-        yield told
+def _contrast(row: dict[Any, Any]) -> str:
+    if np.isnan(row["difference"]):
+        return ""
+    digits = 0 if row["unit"] in WHOLE else 3
+    value = row | {"value": row["difference"]}
+    told = f"B - A {with_interval(value, digits=digits, scale=1, signed=True)}  "
+    if np.isnan(row["p"]):
+        return told
+    p, p_holm = (f"{row[n]:.3f}" if row[n] >= 0.001 else "<0.001" for n in ("p", "p_holm"))
+    return f"{told}p {p} (Holm {p_holm})  "
+
+
+def _of_unreadable(row: dict[Any, Any]) -> Iterator[str]:
+    shares = {"A": row["unreadable_a"], "B": row["unreadable_b"]}
+    known = (f"{side} {100 * share:.1f} %" for side, share in shares.items() if share == share)
+    told = f"    unreadable: {', '.join(known)}"
+    ends = f"{row['lowest']:+z.3f} to {row['highest']:+z.3f} whatever they would have been"
+    ends = "bounds not known" if np.isnan(row["lowest"]) else ends
+    yield told if np.isnan(row["difference"]) else f"{told}; B - A {ends}"
 
 
 def compare(
@@ -464,12 +451,16 @@ def compare(
     frame, told = join(*sides), contrasts(*sides)
     path = _written(frame, [a, b])
     _written(told, [a, b], "-headlines")
-    of_headlines = frame["headline"].astype(bool)
-    shown = frame[of_headlines] if of_headlines.any() else frame
-    asked = shown["model"].dropna().unique()
-    print(visible(f"A = {a}, B = {b}; models: {', '.join(map(str, asked))}"))
-    print(*lines(told), "", fill(NOTE if len(told) else "neither has a headline", WIDTH), sep="\n")
-    print(f"{(~of_headlines).sum()} more rows (by category, topic, test ...) in {path}")
+    shown = frame[frame["headline"]] if frame["headline"].any() else frame
+    asked = ", ".join(map(str, shown["model"].dropna().unique()))
+    print(visible(f"A = {a}, B = {b}; models: {asked}"))
+    print(
+        *map(visible, lines(told)),
+        "",
+        fill(NOTE if len(told) else "neither has a headline", WIDTH),
+        sep="\n",
+    )
+    print(f"{(~frame['headline']).sum()} more rows (by category, topic, test ...) in {path}")
     both, only_a, only_b = ((frame["only_in"] == side).sum() for side in SIDES.values())
     print(f"{both} in both, {only_a} only in A, {only_b} only in B", file=sys.stderr)
 

@@ -18,6 +18,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
+import nbformat
 from nbformat.v4 import new_code_cell, new_output
 from pydantic import AfterValidator, Field, model_validator
 
@@ -60,31 +61,21 @@ def work() -> None:
     """
     folder = paths.root() / "outputs" / "work"
     folder.mkdir(parents=True, exist_ok=True)
-    copied = _object(folder / RECORD)
+    copied = notebooks.noted(folder, RECORD)
     for path in notebooks.registry().values():
         copy, now, before = folder / path.name, paths.sha256(path), copied.get(path.name)
-        if copy.exists() and paths.sha256(copy) not in (now, before):
-            if now != before:
-                print(
-                    f"{path.name}: your copy in {folder} is kept; the notebook has changed since"
-                    " (remove the copy to start from it)"
-                )
-        else:
+        if not copy.exists() or paths.sha256(copy) in (now, before):
             shutil.copyfile(path, copy)
             copied[path.name] = now
+        elif now != before:
+            kept = f"your copy in {folder} is kept; the notebook has changed since"
+            print(f"{path.name}: {kept} (remove the copy to start from it)")
     (folder / RECORD).write_text(json.dumps(copied, indent=1) + "\n", encoding="utf-8")
     file = Path(sys.prefix, "share", "jupyter", "lab", "settings", "overrides.json")
-    settings = _object(file) | {"@jupyterlab/apputils-extension:notification": QUIET}
+    settings = notebooks.noted(file.parent, file.name)
+    settings["@jupyterlab/apputils-extension:notification"] = QUIET
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(json.dumps(settings, indent=1) + "\n", encoding="utf-8")
-
-
-def _object(file: Path) -> dict[str, Any]:
-    """A JSON object of a file; empty where there is none, or it is none."""
-    with suppress(OSError, ValueError):
-        found = json.loads(file.read_text(encoding="utf-8"))
-        return found if isinstance(found, dict) else {}
-    return {}
 
 
 def students(*, papers: Papers = "") -> None:
@@ -96,25 +87,15 @@ def students(*, papers: Papers = "") -> None:
     Args:
         papers: by name or number (all).
     """
-    from nbconvert import NotebookExporter
-    from nbconvert.preprocessors import Preprocessor
-
-    class WithoutChecks(Preprocessor):
-        enabled = True
-
-        def preprocess_cell(self, cell: Any, resources: Any, index: int) -> tuple[Any, Any]:
-            if cell.cell_type == "code" and "\ncheck(" in cell.source:
-                cell.outputs = []
-                resources["exercises"] = resources.get("exercises", 0) + 1
-            return cell, resources
-
     folder = paths.outputs_dir() / "students"
     folder.mkdir(parents=True, exist_ok=True)
-    exporter = NotebookExporter(preprocessors=[WithoutChecks])
     for path in notebooks.choose(papers).values():
-        text, told = exporter.from_filename(str(path))
-        (folder / path.name).write_text(str(text), encoding="utf-8", newline="\n")
-        print(f"{path.name}: {told.get('exercises', 0)} exercises")
+        notebook = nbformat.read(path, as_version=4)
+        asked = [cell for cell in notebook.cells if "\ncheck(" in cell.source]
+        for cell in asked:
+            cell.outputs = []
+        nbformat.write(notebook, folder / path.name)
+        print(f"{path.name}: {len(asked)} exercises")
     print(f"written to {folder}; the solutions stay in notebooks/solutions")
 
 
@@ -282,7 +263,7 @@ def slides(
         folder /= run.relative_to(paths.outputs_dir())
     made = [path for path in books.values() if path.exists()]
     if not made or (papers and len(made) < len(books)):
-        lost = ", ".join(paper for paper, path in books.items() if not path.exists())
+        lost = ", ".join(paper for paper, path in books.items() if path not in made)
         again = f"make reproduce PROFILE={profile}" + (f" MODELS='{models}'" if models else "")
         raise KatayoriError(f"profile {profile} holds no run of {lost}; make one: {again}")
     folder.mkdir(parents=True, exist_ok=True)
@@ -326,10 +307,8 @@ def write_talk(ipynb_path: Path, html_path: Path, occasion: Sequence[str] = ()) 
     html = pages.document(heading or html_path.stem, content, policy=policy, style=style)
     html_path.write_text(html, encoding="utf-8", errors="backslashreplace", newline="\n")
     minutes = sum(cell.metadata.minutes for cell in notebook.cells)
-    told = [f"{len(notebook.cells)} slides, {minutes:g} minutes"]
-    if lacking:
-        told.append(f"{lacking} slides are left out: this run has no such figure or table")
-    return told
+    out = f"{lacking} slides are left out: this run has no such figure or table"
+    return [f"{len(notebook.cells)} slides, {minutes:g} minutes", *([out] if lacking else [])]
 
 
 def citations(paper: str) -> list[str]:
@@ -340,9 +319,11 @@ def citations(paper: str) -> list[str]:
         True
     """
     ids = [paper] if paper in paper_facts.ids() else paper_facts.ids()
-    known = [cited for one in ids if (cited := paper_files.of(one).get("cited"))]
-    cited = [f"{', '.join(one['authors'])}: {one['title']} ({one['year']})" for one in known]
-    return [line.removesuffix(" (None)") for line in cited]
+    lines = []
+    for one in filter(None, (paper_files.of(one).get("cited") for one in ids)):
+        year = f" ({one['year']})" if one["year"] else ""
+        lines.append(f"{', '.join(one['authors'])}: {one['title']}{year}")
+    return lines
 
 
 def _answers(folder: Path) -> str:

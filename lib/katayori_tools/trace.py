@@ -174,10 +174,7 @@ def _tell_answers(folder: Path, row: Row, limit: int, save: str | None) -> None:
         print(f"{len(listed):,} answers in all; SAVE=file.csv writes them")
         return
     safe = listed.astype(object).map(harmless).rename(columns=harmless)
-    try:
-        safe.to_csv(save, index=False, lineterminator="\n")
-    except OSError as error:
-        raise KatayoriError(f"{save} cannot be written: {error}") from None
+    safe.to_csv(save, index=False, lineterminator="\n")
     print(f"all {len(listed):,} answers: {save}")
 
 
@@ -217,17 +214,17 @@ def of_the_cell(
 def _how_far(row: Row, chosen: "pd.DataFrame", unmatched: list[str]) -> str:
     """Whether the answers are those of the row, and what of its cell picked none of them."""
     n, n_invalid = row["n"] or 0, row["n_invalid"] or 0
-    told = ""
-    if unmatched:
-        told = f"Picks no answers by itself: {', '.join(unmatched)}. This names a statistic, or a"
-        told += " choice that the notebook makes.\n"
+    told = [f"Picks no answers by itself: {', '.join(unmatched)}. This names a statistic, or a"]
+    told = [f"{told[0]} choice that the notebook makes."] if unmatched else []
     if len(chosen) == n + n_invalid:
         those = "Their number is that of" if unmatched else "These are"
-        return f"{told}{those} the {n:,} + {n_invalid:,} invalid of the row."
-    return (
-        f"{told}The row counts {n:,} and {n_invalid:,} invalid: the notebook chooses or pairs among"
-        " these answers, or counts something else, and that is not followed here."
-    )
+        told.append(f"{those} the {n:,} + {n_invalid:,} invalid of the row.")
+    else:
+        told.append(
+            f"The row counts {n:,} and {n_invalid:,} invalid: the notebook chooses or pairs among"
+            " these answers, or counts something else, and that is not followed here."
+        )
+    return "\n".join(told)
 
 
 def _as_text(one: Any) -> str:

@@ -53,7 +53,7 @@ def told(tmp_path, monkeypatch, capsys):
 def of(out, level):
     """The lines of one headline."""
     there = out.splitlines()
-    place = there.index(next(line for line in there if f"gender: {level} " in line))
+    place = there.index(next(line for line in there if line.endswith(f"gender: {level}")))
     after = (n for n, line in enumerate(there[place + 1 :], place + 1) if line[:4] != "    ")
     return " ".join(" ".join(there[place : next(after)]).split())
 
@@ -61,7 +61,7 @@ def of(out, level):
 def test_what_is_planted_stands_there_in_words(told, tmp_path):
     out = told(FAIR, OTHER)
     women = of(out, "women")
-    assert "+0.000 [-0.050, +0.050] +0.150 [+0.100, +0.200]" in women
+    assert "A +0.000 [-0.050, +0.050], B +0.150 [+0.100, +0.200]" in women
     # The half of a difference of two such means: sqrt(2) times that of one.
     assert "B - A +0.150 [+0.079, +0.221]" in women and women.endswith(" differs")
     assert "B - A -0.150 [-0.221, -0.079]" in of(out, "men") and of(out, "men").endswith("differs")
