@@ -94,12 +94,17 @@ def _files(folder: Path) -> list[Path]:
 def shared_inputs() -> dict[str, str]:
     """Digests of what every notebook depends on: library, data, locked environment, Python.
 
-    The expected tables are made from a run and make none out of date.
+    The expected tables are made from a run and make none out of date; nor do the scripts that draw
+    simulations, since notebooks read their tables.
     """
     root, data, here = paths.root(), paths.data_dir(), Path(__file__).resolve()
     library = [*(here.parents[1] / "katayori").rglob("*.py")]
     library += [path for path in here.parent.iterdir() if path.stem in REPORT]
-    read_by_notebooks = [path for path in _files(data) if data / EXPECTED not in path.parents]
+    read_by_notebooks = [
+        path
+        for path in _files(data)
+        if data / EXPECTED not in path.parents and path.suffix not in (".py", ".pyc")
+    ]
     return {
         "library": digest(library, here.parents[1]),
         "data": digest(read_by_notebooks, data),

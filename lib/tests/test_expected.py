@@ -258,7 +258,15 @@ def test_expect_takes_no_other_run_than_the_default_one(house):
     run = house / "outputs" / expected.PROFILE / "good"
     before = reproduce.shared_inputs()
     expected.expect()
-    assert reproduce.shared_inputs() == before  # expected tables make no run out of date
+    simulated = house / "data" / "simulated"
+    (simulated / "__pycache__").mkdir(parents=True)
+    for name in ("power.py", "__pycache__/power.cpython-311.pyc"):
+        (simulated / name).write_text("")
+    # Neither expected tables nor scripts that draw simulations make a run out of date.
+    assert reproduce.shared_inputs() == before
+    (simulated / "power_factor.csv").write_text("")
+    assert reproduce.shared_inputs() != before
+    (simulated / "power_factor.csv").unlink()
     shutil.rmtree(house / "data" / "expected")
     (run / "tables" / "scores.csv").write_text("model,value\na,0.9\n")
     with pytest.raises(KatayoriError, match=r"out of date .* run `make reproduce`"):
