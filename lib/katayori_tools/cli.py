@@ -44,7 +44,7 @@ COMMANDS = {
     "analyse": ("analyse", "somebody else's log: denominators, position-free scores, a report"),
     "data": ("datasets", "fetch the data sets that can be downloaded; list the state of all"),
     "compare": ("compare", "the headlines of two runs or models, or any number side by side"),
-    "expect": ("expected", "write the expected tables anew from the default run"),
+    "expect": ("compare", "write the expected tables anew from the default run"),
     "site": ("site", "a run as pages to read, in the folder site of the run"),
     "trace": ("trace", "the raw answers behind a row of results.json, by number or by words"),
     "export": ("export", "a run as Every Eval Ever, RO-Crate, Croissant and CodeMeta"),

@@ -1,31 +1,40 @@
 """Runs and models side by side, by the names that users give them.
 
 `make compare A= B=` compares two runs, or two models of one run: their headlines, then every row;
-`make compare RUNS=` writes the headlines of any number of them side by side.
+`make compare RUNS=` writes the headlines of any number of them side by side; `make expect` compares
+the default run with the expected tables.
 """
 
+import json
+import math
 import re
 import sys
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from textwrap import fill
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 
 from katayori import paths, run_folders
 from katayori.errors import KatayoriError
 from katayori.metrics.holm import holm
 from katayori.metrics.intervals import with_interval
 from katayori.metrics.verdicts import ALPHA, UNREADABLE
-from katayori.report.headlines import NUMBERS, WHOLE, WITH_VALUE, headlines, read_results
-from katayori.report.run import harmless
+from katayori.report.headlines import (
+    NUMBERS,
+    OF_VERDICT,
+    WHOLE,
+    WITH_VALUE,
+    headlines,
+    read_results,
+)
+from katayori.report.run import FIELDS, harmless
 from katayori.report.tables import visible
-from katayori_tools import notebooks
-from katayori_tools.choices import Papers
-
-if TYPE_CHECKING:
-    import pandas as pd
+from katayori_tools import notebooks, reproduce
+from katayori_tools.choices import NotebookRun, Papers
 
 SHOWN = 40  # values that are printed of `RUNS=`
 #: Where the answers come from of models that were asked.
@@ -66,7 +75,7 @@ class Side(NamedTuple):
 
     name: str
     run: str
-    rows: "pd.DataFrame"
+    rows: pd.DataFrame
     models: list[str]
     is_run: bool
 
@@ -129,7 +138,7 @@ def side_of(name: str, profile: str) -> Side:
 
 def chosen(
     names: Sequence[str], profile: str, papers: Sequence[str] = ()
-) -> list[tuple[str, "pd.DataFrame"]]:
+) -> list[tuple[str, pd.DataFrame]]:
     """Run and results of what each name means: a run with all models that were asked, or one model.
 
     Args:
@@ -152,7 +161,7 @@ def chosen(
     return found
 
 
-def side_by_side(runs: Iterable[tuple[str, "pd.DataFrame"]]) -> "pd.DataFrame":
+def side_by_side(runs: Iterable[tuple[str, pd.DataFrame]]) -> pd.DataFrame:
     """The headlines of every model of any number of runs, a row a value; empty without any.
 
     Nothing is added up: there is no single score and no order of models.
@@ -178,8 +187,6 @@ def side_by_side(runs: Iterable[tuple[str, "pd.DataFrame"]]) -> "pd.DataFrame":
         >>> shown[["name", "measure", "shown"]].values.tolist()
         [['m (a)', 'lean', 'too little data'], ['m (b)', 'lean', 'too little data']]
     """
-    import pandas as pd
-
     parts = []
     for run, rows in runs:
         found = headlines(rows)
@@ -201,7 +208,7 @@ def side_by_side(runs: Iterable[tuple[str, "pd.DataFrame"]]) -> "pd.DataFrame":
 # -- two of them -----------------------------------------------------------------------------------
 
 
-def _pair(a: Side, b: Side, papers: Sequence[str]) -> list["pd.DataFrame"]:
+def _pair(a: Side, b: Side, papers: Sequence[str]) -> list[pd.DataFrame]:
     """The rows of both sides, of the papers that both have.
 
     Where either is a model, or each run asked one other model, only those models' rows.
@@ -242,7 +249,7 @@ def _pair(a: Side, b: Side, papers: Sequence[str]) -> list["pd.DataFrame"]:
     return [side[side["paper"].isin(both)] for side in rows]
 
 
-def _matched(a: "pd.DataFrame", b: "pd.DataFrame", identity: tuple[str, ...]) -> "pd.DataFrame":
+def _matched(a: pd.DataFrame, b: pd.DataFrame, identity: tuple[str, ...]) -> pd.DataFrame:
     """One row for each result of A or B; fields of theirs end in `_a` and `_b`.
 
     A field of `COMPARED` with one value in A and another in B is what is being compared, so it does
@@ -267,7 +274,7 @@ def _matched(a: "pd.DataFrame", b: "pd.DataFrame", identity: tuple[str, ...]) ->
     return out.assign(only_in=out["only_in"].map(SIDES))
 
 
-def join(a: "pd.DataFrame", b: "pd.DataFrame") -> "pd.DataFrame":
+def join(a: pd.DataFrame, b: pd.DataFrame) -> pd.DataFrame:
     """One row for each result of A or B, headlines first.
 
     `difference` is B - A; there is none where the status of either allows no value.
@@ -281,7 +288,7 @@ def join(a: "pd.DataFrame", b: "pd.DataFrame") -> "pd.DataFrame":
     return shown.sort_values("headline", ascending=False, kind="stable")
 
 
-def contrasts(a: "pd.DataFrame", b: "pd.DataFrame") -> "pd.DataFrame":
+def contrasts(a: pd.DataFrame, b: pd.DataFrame) -> pd.DataFrame:
     """The headlines of two sides and their differences, biases first.
 
     The joint interval of d = B - A takes the errors of A and B as independent: its lower end is d -
@@ -348,9 +355,8 @@ def contrasts(a: "pd.DataFrame", b: "pd.DataFrame") -> "pd.DataFrame":
     return out.assign(verdict=told).reset_index(drop=True)[list(CONTRASTS)]
 
 
-def _side(out: "pd.DataFrame", side: str) -> "pd.DataFrame":
+def _side(out: pd.DataFrame, side: str) -> pd.DataFrame:
     """Of one side: value, errors below and above it with their df, bounds, unreadable share."""
-    import pandas as pd
     from scipy.stats import t
 
     own = out[[f"{name}_{side}" for name in (*NUMBERS, "clusters", "n", "n_invalid")]].astype(float)
@@ -390,7 +396,7 @@ def _is_unreadable(row: dict[Any, Any]) -> bool:
     return row["unreadable_a"] > UNREADABLE or row["unreadable_b"] > UNREADABLE
 
 
-def lines(frame: "pd.DataFrame") -> Iterator[str]:
+def lines(frame: pd.DataFrame) -> Iterator[str]:
     """`contrasts` for a terminal: three lines a headline, four where answers are unreadable."""
     several = frame["model"].nunique() > 1
     for kind, heading in KINDS.items():
@@ -476,10 +482,195 @@ def _side_by_side(names: Sequence[str], profile: str, papers: Sequence[str]) -> 
     print(f"{len(frame)} values of {frame['name'].nunique()} models: {path}", file=sys.stderr)
 
 
-def _written(frame: "pd.DataFrame", names: Sequence[str], ending: str = "") -> Path:
+def _written(frame: pd.DataFrame, names: Sequence[str], ending: str = "") -> Path:
     """The file of a comparison, written."""
     plain = (re.sub("[/@]", "_", name.strip("/.")) for name in names)
     path = paths.outputs_dir() / "compare" / f"{paths.safe_name('-'.join(plain))}{ending}.csv"
     path.parent.mkdir(parents=True, exist_ok=True)
     frame.astype(object).map(harmless).to_csv(path, index=False)
     return path
+
+
+# -- the expected tables ---------------------------------------------------------------------------
+# What every notebook's default run computes, committed below data/expected: `<paper>/` holds one
+# CSV for each file in the run's `tables/`, `results.csv` with the rows of its results.json, and in
+# `figures/` what each figure draws (`run.Run.figure`).
+#
+# Two cells are the same if their texts are the same, or if both are numbers, at least one of them
+# no whole number, and they differ by at most `RELATIVE` of the value or by `ABSOLUTE`. So counts
+# and texts are compared exactly, and a zero may be a rounding error elsewhere. Numbers are stored
+# with ten significant digits, far more than the comparison needs. A row is found by its key
+# (`_labelled`), not by its number, so a row or a column more does not shift the others.
+
+FOLDER = reproduce.EXPECTED
+PROFILE = "recorded"
+RELATIVE, ABSOLUTE = 1e-7, 1e-12
+FIRST = 5  # differences that are printed of a table
+LONGEST = 120  # characters of a cell that are printed
+RESULTS = "results"  # the table made of results.json
+#: Fields that only some results have; they are columns where one of these has them.
+OPTIONAL = ("variant", *OF_VERDICT)
+#: `difference` is value - published, and of near numbers it has few digits.
+LEFT_OUT = ("paper", "difference", *OPTIONAL)
+#: `published` before `verdict`, as the files have them.
+RESULT_COLUMNS = [name for name in FIELDS if name not in (*LEFT_OUT, "verdict", "published")]
+RESULT_COLUMNS += ["published", "verdict"]
+#: Texts that are values of a row and never part of its key.
+SAID = {"verdict", "status", "why"}
+INTEGER = re.compile(r"[+-]?\d+")
+NUMERAL = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?|[+-]?inf|nan", re.IGNORECASE)
+
+
+def same(a: str, b: str) -> bool:
+    """Whether two cells are the same, as said above."""
+    if a == b or not (NUMERAL.fullmatch(a) and NUMERAL.fullmatch(b)):
+        return a == b
+    is_counted = INTEGER.fullmatch(a) and INTEGER.fullmatch(b)
+    x, y = float(a), float(b)
+    is_near = math.isclose(x, y, rel_tol=RELATIVE, abs_tol=ABSOLUTE)
+    return not is_counted and (is_near or (math.isnan(x) and math.isnan(y)))
+
+
+def differing(expected: pd.DataFrame, got: pd.DataFrame) -> list[str]:
+    """The differences of two tables of texts, a line each: columns, rows, cells of shared rows."""
+    shared = [str(name) for name in expected if name in got]
+    lines = _gone_and_new("column", expected.columns, got.columns)
+    key = [name for name in shared if name not in SAID and _is_text(expected[name], got[name])]
+    a, b = _labelled(expected, key), _labelled(got, key)
+    lines += _gone_and_new("row", a.index, b.index)
+    both = a.index.intersection(b.index, sort=False)
+    for name in shared:
+        for row, was, now in zip(both, a[name][both], b[name][both], strict=True):
+            if not same(was, now):
+                told = f"expected {_short(was) or 'nothing'}, got {_short(now) or 'nothing'}"
+                lines.append(f"{_short(row)}, {name}: {told}")
+    return lines
+
+
+def _gone_and_new(what: str, a: pd.Index, b: pd.Index) -> list[str]:
+    lines = [f"{what} gone: {one}" for one in a[~a.isin(b)]]
+    lines += [f"{what} new: {one}" for one in b[~b.isin(a)]]
+    moved = list(a[a.isin(b)]) != list(b[b.isin(a)])
+    return lines + [f"{what}s in another order"] * moved
+
+
+def _is_text(*columns: pd.Series) -> bool:
+    """Whether a column holds words, and no number but whole ones (levels such as 20)."""
+    cells = {cell for column in columns for cell in column} - {""}
+    numbers = {cell for cell in cells if NUMERAL.fullmatch(cell)}
+    return cells > numbers and all(map(INTEGER.fullmatch, numbers))
+
+
+def _labelled(table: pd.DataFrame, key: list[str]) -> pd.DataFrame:
+    """The rows by the words of their key, and which of those with these words each is."""
+    words = [" / ".join(filter(None, row)) or "row" for row in table[key].to_numpy()]
+    seen: Counter[str] = Counter()
+    label = []
+    for row in words:
+        seen[row] += 1
+        label.append(row if seen[row] == 1 else f"{row} ({seen[row]})")
+    return table.set_axis(pd.Index(label, dtype=object))
+
+
+def _short(text: str) -> str:
+    """A cell on one line; a long one is cut."""
+    line = " ".join(text.split())
+    return line if len(line) <= LONGEST else f"{line[:LONGEST]}…"
+
+
+def differences(
+    expected: dict[str, pd.DataFrame], got: dict[str, pd.DataFrame]
+) -> dict[str, list[str]]:
+    """The differences of two folders of tables, by table."""
+    found = {}
+    for name in sorted(expected.keys() | got.keys()):
+        if name in expected and name in got:
+            found[name] = differing(expected[name], got[name])
+        else:
+            found[name] = ["table new" if name in got else "table gone"]
+    return {name: lines for name, lines in found.items() if lines}
+
+
+def read_csv(path: Path) -> pd.DataFrame:
+    """A CSV file as text; an empty line is an empty cell."""
+    return pd.read_csv(path, dtype=str, na_filter=False, skip_blank_lines=False)
+
+
+def read_expected(paper: str) -> dict[str, pd.DataFrame]:
+    """The tables that are expected of a paper, by name; those of figures are `figures/...`."""
+    folder = paths.data_dir() / FOLDER / paper
+    files = [*sorted(folder.glob("*.csv")), *sorted(folder.glob("figures/*.csv"))]
+    return {path.relative_to(folder).with_suffix("").as_posix(): read_csv(path) for path in files}
+
+
+def read_run(folder: Path) -> dict[str, pd.DataFrame]:
+    """The tables of a run folder, what its figures plot, and results.json as `results`.
+
+    KatayoriError where the notebook has not run, or has a table of that name itself.
+    """
+    file = folder / "results.json"
+    if not file.is_file():
+        raise KatayoriError(f"{folder} holds no results.json: run `make reproduce`")
+    tables = {path.stem: read_csv(path) for path in sorted(folder.glob("tables/*.csv"))}
+    if RESULTS in tables:
+        raise KatayoriError(f"{folder} has a table named {RESULTS}, which is kept for results.json")
+    plotted = sorted(folder.glob("figures/*.csv"))
+    tables |= {f"figures/{path.stem}": read_csv(path) for path in plotted}
+    rows = json.loads(file.read_text(encoding="utf-8"))
+    columns = [*RESULT_COLUMNS, *(n for n in OPTIONAL if any(r.get(n) is not None for r in rows))]
+    cells = [[_text(row.get(name)) for name in columns] for row in rows]
+    return tables | {RESULTS: pd.DataFrame(cells, columns=columns, dtype=object)}
+
+
+def _text(value: object) -> str:
+    """A field of results.json as a cell; undefined is empty, a result's `cell` is a JSON object."""
+    if isinstance(value, dict):
+        return json.dumps(value, ensure_ascii=False)
+    return "" if value is None else str(value).replace("\r\n", "\n").replace("\r", "\n")
+
+
+def rounded(text: str) -> str:
+    """A cell as it is stored: a number of more than ten significant digits is cut to ten."""
+    if INTEGER.fullmatch(text) or not NUMERAL.fullmatch(text) or not math.isfinite(float(text)):
+        return text
+    shorter = f"{float(text):.10g}"
+    if len(shorter) >= len(text):
+        return text
+    return f"{shorter}.0" if INTEGER.fullmatch(shorter) else shorter
+
+
+def require_default_run(papers: list[str]) -> None:
+    """KatayoriError unless the papers' run folders are the default run of this checkout."""
+    run = NotebookRun(papers=",".join(papers), profile=PROFILE)
+    shared = reproduce.shared_inputs()
+    for job in reproduce.planned(run):
+        if reason := reproduce.stale(job, shared):
+            raise KatayoriError(
+                f"the default run of {job.paper} is out of date ({reason}): run `make reproduce`"
+            )
+
+
+def expect(*, papers: Papers = "") -> None:
+    """`make expect`: the expected tables from the run of the default profile, and what changed.
+
+    A table without a difference keeps its file to the byte, whatever its last digits are here.
+
+    Args:
+        papers: by name or number (all).
+    """
+    chosen = list(notebooks.choose(papers))
+    require_default_run(chosen)
+    # All are read first: what is missing or damaged is said before anything is written.
+    tables = {paper: read_run(paths.outputs_dir() / PROFILE / paper) for paper in chosen}
+    for paper, got in tables.items():
+        changes = differences(read_expected(paper), got)
+        print(f"{paper}: {f'{len(changes)} tables differ' if changes else 'nothing differs'}")
+        for name, lines in changes.items():
+            more = f"  … and {len(lines) - FIRST} more"
+            print(f"  {name}:", *lines[:FIRST], *[more] * (len(lines) > FIRST), sep="\n    ")
+            path = paths.data_dir() / FOLDER / paper / f"{name}.csv"
+            if name in got:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                got[name].map(rounded).to_csv(path, index=False, lineterminator="\n")
+            else:
+                path.unlink()

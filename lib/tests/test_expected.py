@@ -9,7 +9,7 @@ import pytest
 
 from katayori import paths
 from katayori.errors import KatayoriError
-from katayori_tools import expected, notebooks, reproduce
+from katayori_tools import compare, notebooks, reproduce
 from katayori_tools.choices import NotebookRun
 
 # Read before conftest takes KATAYORI_OUTPUTS away: where `make reproduce` has just written.
@@ -28,9 +28,9 @@ def test_the_run_computes_the_expected_tables(paper, monkeypatch):
     """All rows of all tables and results; without a run of this checkout one line says so."""
     monkeypatch.setenv("KATAYORI_OUTPUTS", str(OUTPUTS))
     try:
-        expected.require_default_run([paper])
-        got = expected.read_run(OUTPUTS / expected.PROFILE / paper)
-        found = expected.differences(expected.read_expected(paper), got)
+        compare.require_default_run([paper])
+        got = compare.read_run(OUTPUTS / compare.PROFILE / paper)
+        found = compare.differences(compare.read_expected(paper), got)
     except KatayoriError as error:
         pytest.fail(str(error), pytrace=False)
     lines = [f"{name}: {line}" for name, told in found.items() for line in told][:MOST_LINES]
@@ -39,7 +39,7 @@ def test_the_run_computes_the_expected_tables(paper, monkeypatch):
 
 
 def test_each_notebook_has_expected_tables_small_enough_to_review():
-    folder = paths.data_dir() / expected.FOLDER
+    folder = paths.data_dir() / compare.FOLDER
     assert {path.name for path in folder.iterdir()} == set(notebooks.registry())
     assert sum(file.stat().st_size for file in folder.rglob("*") if file.is_file()) < MOST_BYTES
 
@@ -68,7 +68,7 @@ def test_each_notebook_has_expected_tables_small_enough_to_review():
     ],
 )
 def test_cells(a, b, same):
-    assert expected.same(a, b) is same and expected.same(b, a) is same and expected.same(a, a)
+    assert compare.same(a, b) is same and compare.same(b, a) is same and compare.same(a, a)
 
 
 def table(columns: str, *rows: str) -> pd.DataFrame:
@@ -101,7 +101,7 @@ TABLE = table("model n value", *ROWS)
     ],
 )
 def test_each_kind_of_difference_is_one_line(got, differences):
-    assert expected.compare(TABLE, got) == differences
+    assert compare.differing(TABLE, got) == differences
 
 
 @pytest.mark.parametrize(
@@ -120,7 +120,7 @@ def test_each_kind_of_difference_is_one_line(got, differences):
     ],
 )  # fmt: skip
 def test_rows_are_found_by_their_words(columns, was, now, differences):
-    assert expected.compare(table(columns, *was), table(columns, *now)) == differences
+    assert compare.differing(table(columns, *was), table(columns, *now)) == differences
 
 
 def test_any_changed_cell_is_a_difference():
@@ -132,15 +132,15 @@ def test_any_changed_cell_is_a_difference():
             cells = text.split(",")
             cells[place] += "5"
             other = table(names, *whole[:row], ",".join(cells), *whole[row + 1 :])
-            assert expected.compare(table(names, *whole), other), (row, place)
-            assert expected.compare(other, table(names, *whole)), (row, place)
+            assert compare.differing(table(names, *whole), other), (row, place)
+            assert compare.differing(other, table(names, *whole)), (row, place)
     empty = table("model n value")
-    assert expected.compare(empty, empty) == []
-    assert len(expected.compare(TABLE, empty)) == len(expected.compare(empty, TABLE)) == 2
+    assert compare.differing(empty, empty) == []
+    assert len(compare.differing(TABLE, empty)) == len(compare.differing(empty, TABLE)) == 2
 
 
 def result(**changed) -> dict:
-    fields = dict.fromkeys(expected.RESULT_COLUMNS)
+    fields = dict.fromkeys(compare.RESULT_COLUMNS)
     return fields | {"what": "accuracy", "cell": {"topic": "x"}, "value": 0.5, "n": 3} | changed
 
 
@@ -154,14 +154,14 @@ def run_folder(folder: Path, results: list[dict], tables: dict[str, str]) -> Pat
 
 def test_every_field_of_a_result_is_compared_and_a_new_one_shifts_none(tmp_path):
     def read(name: str, *results: dict) -> pd.DataFrame:
-        return expected.read_run(run_folder(tmp_path / name, list(results), {}))["results"]
+        return compare.read_run(run_folder(tmp_path / name, list(results), {}))["results"]
 
     was = read("was", result())
-    for name in expected.RESULT_COLUMNS:
-        assert expected.compare(was, read(name, result(**{name: "other"}))), name
+    for name in compare.RESULT_COLUMNS:
+        assert compare.differing(was, read(name, result(**{name: "other"}))), name
     a = read("a", result(what="a"), result(what="c"))
     b = read("b", result(what="a"), result(what="b"), result(what="c", n=4))
-    new, changed = expected.compare(a, b)
+    new, changed = compare.differing(a, b)
     assert new.startswith("row new: b / ") and ", n: expected 3, got 4" in changed
 
 
@@ -182,26 +182,26 @@ def test_every_field_of_a_result_is_compared_and_a_new_one_shifts_none(tmp_path)
     ],
 )
 def test_numbers_are_stored_with_ten_digits(text, stored):
-    assert expected.rounded(text) == stored
-    assert expected.same(text, stored)
+    assert compare.rounded(text) == stored
+    assert compare.same(text, stored)
 
 
 def test_what_is_read_is_text_and_an_empty_line_a_cell(tmp_path):
     file = tmp_path / "t.csv"
     file.write_text('x,y\n"a ""b"", c","line\nbreak"\n,ü 日本\nNA,\'=1\n', encoding="utf-8")
-    assert expected.read_csv(file).values.tolist() == [
+    assert compare.read_csv(file).values.tolist() == [
         *(['a "b", c', "line\nbreak"], ["", "ü 日本"], ["NA", "'=1"])
     ]
     file.write_text("x\n\nb\n", encoding="utf-8")
-    assert expected.read_csv(file)["x"].tolist() == ["", "b"]
+    assert compare.read_csv(file)["x"].tolist() == ["", "b"]
 
 
 def test_a_missing_run_and_a_table_named_results_get_one_line(tmp_path):
     with pytest.raises(KatayoriError, match="run `make reproduce`"):
-        expected.read_run(tmp_path)
+        compare.read_run(tmp_path)
     folder = run_folder(tmp_path / "run", [], {"results": "a\n1\n"})
     with pytest.raises(KatayoriError, match="kept for"):
-        expected.read_run(folder)
+        compare.read_run(folder)
 
 
 # -- make expect -----------------------------------------------------------------------------------
@@ -217,7 +217,7 @@ def house(tmp_path, monkeypatch) -> Path:
     shutil.copy(paths.root() / "data" / "profiles.yaml", root / "data")
     (root / "lib" / "requirements.lock").write_text("one==1\n")
     monkeypatch.setenv("KATAYORI_ROOT", str(root))
-    run = root / "outputs" / expected.PROFILE / "good"
+    run = root / "outputs" / compare.PROFILE / "good"
     run_folder(run, [result()], {"scores": "model,value\na,0.5\nb,1.0\n", "old": "x\n1\n"})
     stamp(run)
     return root
@@ -231,12 +231,12 @@ def stamp(run: Path) -> None:
 
 
 def test_expect_writes_what_differs_and_says_so(house, capsys):
-    run = house / "outputs" / expected.PROFILE / "good"
-    expected.expect()
+    run = house / "outputs" / compare.PROFILE / "good"
+    compare.expect()
     assert capsys.readouterr().out.split("\n    table new\n  ") == [
         *("good: 3 tables differ\n  old:", "results:", "scores:\n    table new\n")
     ]
-    assert expected.differences(expected.read_expected("good"), expected.read_run(run)) == {}
+    assert compare.differences(compare.read_expected("good"), compare.read_run(run)) == {}
 
     files = {path.name: path for path in (house / "data" / "expected" / "good").iterdir()}
     assert set(files) == {"scores.csv", "old.csv", "results.csv"}
@@ -245,7 +245,7 @@ def test_expect_writes_what_differs_and_says_so(house, capsys):
     (run / "tables" / "scores.csv").write_text("model,value\na,0.505\nb,1.0\n")
     (run / "results.json").write_text(json.dumps([result(value=0.5000000001)]))
     stamp(run)
-    expected.expect()
+    compare.expect()
     assert capsys.readouterr().out.splitlines() == [
         *("good: 2 tables differ", "  old:", "    table gone"),
         *("  scores:", "    a, value: expected 0.5, got 0.505"),
@@ -255,9 +255,9 @@ def test_expect_writes_what_differs_and_says_so(house, capsys):
 
 
 def test_expect_takes_no_other_run_than_the_default_one(house):
-    run = house / "outputs" / expected.PROFILE / "good"
+    run = house / "outputs" / compare.PROFILE / "good"
     before = reproduce.shared_inputs()
-    expected.expect()
+    compare.expect()
     simulated = house / "data" / "simulated"
     (simulated / "__pycache__").mkdir(parents=True)
     for name in ("power.py", "__pycache__/power.cpython-311.pyc"):
@@ -270,5 +270,5 @@ def test_expect_takes_no_other_run_than_the_default_one(house):
     shutil.rmtree(house / "data" / "expected")
     (run / "tables" / "scores.csv").write_text("model,value\na,0.9\n")
     with pytest.raises(KatayoriError, match=r"out of date .* run `make reproduce`"):
-        expected.expect()
+        compare.expect()
     assert not (house / "data" / "expected").exists()

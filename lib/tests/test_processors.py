@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from katayori import paths
-from katayori_tools import expected, notebooks
+from katayori_tools import compare, notebooks
 
 DELICATE = Path(__file__).parent / "delicate_functions.py"
 OLD = {
@@ -53,7 +53,7 @@ def test_an_old_processor_gives_the_same_numbers():
         for name, table in here.items()
         for column, cells in table.items()
         for row, (one, other) in enumerate(zip(cells, there[name][column], strict=True))
-        if not expected.same(one, other)
+        if not compare.same(one, other)
     ]
     assert not found, "\n".join(found[:20])
 
@@ -69,8 +69,8 @@ def test_every_notebook_gives_the_expected_tables_under_other_kernels(kernels, t
     found = [
         f"{paper}/{table}: {line}"
         for paper in notebooks.registry()
-        for table, lines in expected.differences(
-            expected.read_expected(paper), expected.read_run(tmp_path / expected.PROFILE / paper)
+        for table, lines in compare.differences(
+            compare.read_expected(paper), compare.read_run(tmp_path / compare.PROFILE / paper)
         ).items()
         for line in lines
     ]
