@@ -34,8 +34,7 @@ from katayori.report.tables import show, visible
 from katayori_tools import log_kinds, logs as reader
 from katayori_tools.first_page import VALID_ENOUGH, percent
 from katayori_tools.logs import Log, columns_named, columns_there, commonest, listed
-from katayori_tools.markup import readable
-from katayori_tools.pages import MEANING, REPORT_STYLE, document, svg_of
+from katayori_tools.pages import MEANING, REPORT_STYLE, document, drawable, readable, svg_of
 
 COLUMNS = (
     *("source", "measure", "cell", "value", "n", "n_invalid", "clusters"),
@@ -48,7 +47,7 @@ SHOWN = (
 )
 HEADS = {"cell": "of", "why": "in words", "n_invalid": "unreadable", "p_holm": "p, Holm"}
 COUNTS = ("n", "n_invalid", "clusters")
-MOST_SERIES, MAX_NAME = 8, 40  # models that the figure draws, characters of a name there
+MOST_SERIES = 8  # models that the figure draws
 
 Tables = dict[str, pd.DataFrame]  # by the name of the section
 #: More models than this are compared with the first one only.
@@ -517,8 +516,8 @@ def page_of(
         sections=sections,
         notes=notes,
     )
-    style = REPORT_STYLE.read_text(encoding="utf-8")
-    return document(visible(f"{name}: {about['about']}"), readable(visible(body)), style=style)
+    heading = visible(f"{name}: {about['about']}")
+    return document(heading, readable(visible(body)), style=REPORT_STYLE)
 
 
 def _shown(table: pd.DataFrame) -> Any:
@@ -538,20 +537,8 @@ def figure(tables: Mapping[str, pd.DataFrame], about: Mapping[str, Any]) -> str:
     if drawn.empty:
         return ""
     marks = drawn[["value", "ci_low", "ci_high", "status"]]
-    marks = marks.assign(row=drawn["line"].map(_drawn), model=drawn["model"].map(_drawn))
+    marks = marks.assign(row=drawn["line"].map(drawable), model=drawn["model"].map(drawable))
     marks = marks.drop_duplicates(["row", "model"])  # long names may be the same once cut
     named = {"kind": "dots", "x": "value", "row": "row", "series": "model"}
     picture = draw(marks, **named, label=about["label"], line=about["line"], scale=100)
     return base64.b64encode(svg_of(picture).encode()).decode()
-
-
-def _drawn(name: object) -> str:
-    """A name as a figure may draw it: short, and no formula.
-
-    Example:
-        >>> _drawn("price $x$")
-        'price \\\\$x\\\\$'
-    """
-    text = " ".join(visible(name).split())
-    cut = text if len(text) <= MAX_NAME else f"{text[:MAX_NAME]}…"
-    return cut.replace("\\", "∖").replace("$", r"\$")

@@ -6,17 +6,19 @@ import ast
 import base64
 import hashlib
 import re
-from collections.abc import Callable, Set
-from functools import cache
+from collections.abc import Callable
+from functools import cache, partial
 from html import escape as quote
 from io import BytesIO, StringIO
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from katayori.report.tables import NOTHING, visible
+import nh3
+from bs4 import BeautifulSoup, NavigableString, Tag
+
+from katayori.report.tables import NOTHING, SCROLLS, visible
 from katayori_tools import first_page
-from katayori_tools.markup import make_readable, tree, words
 from katayori_tools.notebooks import noted
 
 POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; font-src data:"
@@ -27,12 +29,10 @@ MEANING = {
     "recorded": "given by a real model, recorded earlier",
     "simulated": "made by a program with planted behaviour; no language model",
 }
-TEMPLATE = """{% extends 'basic/index.html.j2' %}
-{% block input_group %}{% if cell.source.strip() %}
-{% set open = ' open' if cell | shows_method %}
-<details class="code"{{ open }}><summary>code</summary>{{ super() }}</details>
-{% endif %}{% endblock %}"""
-STYLE, REPORT_STYLE = (Path(__file__).with_name(name) for name in ("page.css", "print.css"))
+TEMPLATE, PAGE, STYLE, REPORT_STYLE = (
+    Path(__file__).with_name(name).read_text(encoding="utf-8")
+    for name in ("pages.html", "page.html", "page.css", "print.css")
+)
 #: Cells with one of these tags are folded: settings, and drawing that is longer than a call.
 FOLDED = {"parameters", "hide-input"}
 #: So are cells that call one of these: set-up, sliders, checks of exercises, the end of a run.
@@ -49,15 +49,28 @@ HEADING = re.compile(r"(#{1,4}) .+")
 NO_HEADING = 9  # deeper than any heading
 #: A report of fewer sections needs no list of them.
 FEWEST_SECTIONS = 3
-TAGS = {f"h{level}" for level in range(1, 7)} | {
-    *"a abbr b blockquote br caption cite code dd del details div dl dt em hr i img kbd li".split(),
-    *"ol p pre small span strong sub summary sup table tbody td tfoot th thead tr u ul".split(),
-}
 #: What is shown of an output, the first that it has: none needs a script.
 SHOWN = "text/html text/markdown image/svg+xml image/png image/jpeg text/plain".split()
 CSS = {
     *"background-color color font-style font-weight padding text-align white-space width".split()
 }
+#: The box of a table with many rows (katayori.report.tables).
+ROWS = "katayori-rows"
+#: Characters of a cell that needs room.
+LONG = 40
+#: Where a picture stays as it is, as it does in a line of text.
+BOXES = ["a", "summary", "table"]
+#: Kana and kanji; the signs around them.
+KANA, SIGNS = "々-〇ぁ-ヿ㐀-䶿一-鿿ｦ-ﾟ", "\u3000-〿！-･"
+LETTER, LATIN = re.compile(f"[{KANA}]"), re.compile("[A-Za-z]")
+#: Japanese within other text, digits and blanks between its words included.
+RUN = re.compile(rf"([{SIGNS}]{{0,2}}[{KANA}](?:[{KANA}{SIGNS}\s\d.]*[{KANA}{SIGNS}])?)")
+#: Three English words in a row: this is no Japanese sentence that names a p or a model.
+ENGLISH = re.compile(r"[A-Za-z]+(?:[ ,;:]+[A-Za-z]+){2}")
+BLOCKS = ["p", "li", "td", "th", "h1", "h2", "h3", "h4", "caption", "dt", "dd", "pre", "figcaption"]
+#: Elements that hold text and no other element.
+PLAIN = {"title", "option", "textarea", "script", "style", "text"}
+MAX_NAME = 40  # characters of a name in a figure
 
 
 def write_report(ipynb_path: str | Path, html_path: str | Path) -> Path:
@@ -85,7 +98,7 @@ def write_report(ipynb_path: str | Path, html_path: str | Path) -> Path:
     page = tree(f'<main>{opening}\n<nav class="contents"></nav>\n{body}</main>\n{foot}')
     _list_sections(page.find("nav", class_="contents"))
     make_readable(page)
-    whole = document(heading, str(page), style=REPORT_STYLE.read_text(encoding="utf-8"))
+    whole = document(heading, str(page), style=REPORT_STYLE)
     html_path.write_text(whole, encoding="utf-8", errors="backslashreplace", newline="\n")
     return html_path
 
@@ -127,15 +140,11 @@ def document(heading: str, content: str, *, policy: str = POLICY, style: str = "
     """
     from pygments import formatters
 
-    colours = formatters.HtmlFormatter(style="default")
-    return f"""<!DOCTYPE html>
-<html lang="en"><head><meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="{policy}">
-<meta name="viewport" content="width=device-width"><title>{quote(heading)}</title>
-<style>
-{STYLE.read_text(encoding="utf-8")}{style}{colours.get_style_defs(".highlight")}{_font(content)}</style></head><body>
-{content}</body></html>
-"""
+    style += formatters.HtmlFormatter(style="default").get_style_defs(".highlight")
+    if font := base64.b64encode(font_of(content)).decode("ascii"):
+        face = f"url(data:font/ttf;base64,{font})"
+        style += f'@font-face {{ font-family: "KatayoriJP"; src: {face} }}'
+    return PAGE.format(policy=policy, title=quote(heading), style=STYLE + style, content=content)
 
 
 def source(script: str) -> str:
@@ -169,15 +178,16 @@ def render(notebook: Any, folder: Path, template: str = TEMPLATE) -> str:
     from nbconvert import HTMLExporter
     from traitlets.config import Config
 
-    def to_html(text: str) -> str:
-        return markdown(text, folder)
-
     exporter = HTMLExporter(
         Config({"NbConvertBase": {"display_data_priority": SHOWN}}),
         extra_loaders=[DictLoader({"katayori.html.j2": template})],
         template_file="katayori.html.j2",
         sanitize_html=True,
-        filters={"markdown2html": to_html, "clean_html": safe, "shows_method": shows_method},
+        filters={
+            "markdown2html": partial(markdown, folder=folder),
+            "clean_html": safe,
+            "shows_method": shows_method,
+        },
     )
     # Colour codes become HTML on the way; all other controls are spelt out.
     body = visible(exporter.from_notebook_node(notebook)[0])
@@ -191,7 +201,7 @@ def shows_method(cell: Any) -> bool:
 
     Folded are settings, set-up, sliders, checks of exercises, and cells that only draw or show.
     """
-    if FOLDED & set(cell.metadata.get("tags", [])):
+    if FOLDED & _tags(cell):
         return False
     try:
         nodes = [*ast.walk(ast.parse(cell.source))]
@@ -203,44 +213,44 @@ def shows_method(cell: Any) -> bool:
 
 
 #: Attributes that any element may have.
-ANYWHERE = {"alt", "class", "colspan", "height", "id", "lang", "rowspan", "style", "title", "width"}
-#: How the value of an attribute must begin.
+ANYWHERE = {
+    *"alt class colspan height id lang rowspan style title width".split(),
+    *"aria-hidden aria-label aria-labelledby role scope tabindex".split(),
+}
+#: How a value must begin: pictures lie in the page, links lead within it or to the web.
 STARTS = {"src": ("data:image/",), "href": ("#", "https://", "http://")}
 
 
 def _kept(tag: str, name: str, value: str) -> str | None:
-    """The value of an attribute, None to remove it.
-
-    Pictures lie in the page, links lead within it or to the web.
-    """
+    """The value of an attribute, None to remove it."""
     return value if name not in STARTS or value.startswith(STARTS[name]) else None
 
 
-def safe(
-    markup: Any,
-    tags: Set[str] = frozenset(),
-    attributes: Set[str] = frozenset(),
-    kept: Callable[[str, str, str], str | None] = _kept,
-) -> str:
-    """HTML of which nothing acts.
-
-    Args:
-        markup: any HTML. tags, attributes: that may stay beside ours.
-        kept: (tag, attribute, value) -> the value, None to remove it.
-    """
-    import nh3
-
+def safe(markup: Any, kept: Callable[[str, str, str], str | None] = _kept) -> str:
+    """HTML of which nothing acts; `kept` is (tag, attribute, value) -> the value or None."""
     own = {"img": {"src"}, "a": {"href"}, "details": {"open"}, "ol": {"start"}}
     return nh3.clean(
         str(markup),
-        tags=TAGS | tags,
+        tags=nh3.ALLOWED_TAGS | {"section", "tfoot"},
         clean_content_tags={"script", "style"},  # what they hold is no text; that of others stays
-        attributes={"*": ANYWHERE | attributes, **own},
+        attributes={"*": ANYWHERE, **own},
         attribute_filter=kept,
         filter_style_properties=CSS,
         url_schemes={"http", "https", "data"},
         link_rel=None,
     )
+
+
+def drawable(name: object) -> str:
+    """A name as a figure may draw it: short, and no formula.
+
+    Example:
+        >>> drawable("price $x$")
+        'price \\\\$x\\\\$'
+    """
+    text = " ".join(visible(name).split())
+    cut = text if len(text) <= MAX_NAME else f"{text[:MAX_NAME]}…"
+    return cut.replace("\\", "∖").replace("$", r"\$")
 
 
 def svg_of(figure: Any) -> str:
@@ -270,15 +280,6 @@ def formula(tex: str) -> str:
     svg = re.sub(rb"(?s)<metadata>.*?</metadata>", b"", buffer.getvalue())  # it holds the date
     data = base64.b64encode(svg).decode("ascii")
     return f'<img class="formula" alt="{quote(tex)}" src="data:image/svg+xml;base64,{data}">'
-
-
-def _font(body: str) -> str:
-    """The Japanese characters of the page as an embedded subset, for machines without a Japanese
-    font.
-    """
-    data = base64.b64encode(font_of(body)).decode("ascii")
-    face = f'@font-face {{ font-family: "KatayoriJP"; src: url(data:font/ttf;base64,{data}) }}'
-    return face if data else ""
 
 
 def font_of(text: str) -> bytes:
@@ -323,6 +324,97 @@ def footer(folder: Path) -> str:
     return f"{made}; <code>make trace</code> prints the answers behind a number."
 
 
+# -- tables that keys can scroll, pictures that grow, Japanese marked as such ----------------------
+# Beautiful Soup reads and writes the HTML, so that no pattern has to know what a tag is. Nothing
+# here is a sanitiser.
+
+
+def tree(markup: str) -> BeautifulSoup:
+    """The elements of some HTML; as a text they are the HTML again."""
+    return BeautifulSoup(markup, "html.parser", multi_valued_attributes=None)
+
+
+def words(part: Tag) -> str:
+    """The words of an element, a blank in place of each tag, blanks collapsed."""
+    return " ".join(part.get_text(" ").split())
+
+
+def readable(markup: str, label: str = "") -> str:
+    """The HTML with tables that keys can scroll, pictures that grow, and `lang="ja"`.
+
+    Cells of many characters get the class `long`. A block that is Japanese gets the attribute
+    itself, Japanese within other text a span.
+
+    Args:
+        markup: safe HTML.
+        label: the name of each table's region; empty: its caption.
+
+    >>> readable("a<table></table>", "Table 1")
+    'a<div aria-label="Table 1" class="scroll" role="region" tabindex="0"><table></table></div>'
+    >>> readable('<div><img src="x"></div>')
+    '<div><details class="figure"><summary><img src="x"/></summary></details></div>'
+    >>> readable("<h2>Summary 要約</h2><p>p 値は小さい。</p>")
+    '<h2>Summary <span lang="ja">要約</span></h2><p lang="ja">p 値は小さい。</p>'
+    """
+    page = tree(markup)
+    make_readable(page, label)
+    return str(page)
+
+
+def make_readable(page: BeautifulSoup, label: str = "") -> None:
+    """As `readable`, of what is read already."""
+    _put_into_regions(page, label)
+    _let_grow(page)
+    for cell in page.find_all("td"):
+        if not cell.attrs and len(words(cell)) >= LONG:
+            cell["class"] = "long"
+    _mark_japanese(page)
+
+
+def _put_into_regions(page: BeautifulSoup, label: str) -> None:
+    """Puts each outermost table into a region that keys can scroll, of fixed height if long."""
+    outermost = (one for one in page.find_all("table") if not one.find_parent("table"))
+    for number, table in enumerate(outermost, 1):
+        name = label or (words(table.caption) if table.caption else "") or f"Table {number}"
+        box = table.find_parent("div", class_=ROWS) or table.wrap(page.new_tag("div"))
+        is_long = sum(row.td is not None for row in table.find_all("tr")) > SCROLLS
+        box["class"] = f"scroll {ROWS}" if is_long else "scroll"
+        box.attrs |= {"aria-label": name, "role": "region", "tabindex": "0"}
+
+
+def _let_grow(page: BeautifulSoup) -> None:
+    """Puts figures into boxes that a tap or a key opens to their full size, by style alone."""
+    for picture in page.find_all("img"):
+        above = picture.parent
+        if picture.get("class") == "formula" or above is None or picture.find_parent(BOXES):
+            continue
+        if above.name == "p" and len(above.contents) == 1:
+            above.name = "div"  # a paragraph can hold no box
+        if not picture.find_parent("p"):
+            box = picture.wrap(page.new_tag("summary"))
+            box.wrap(page.new_tag("details", attrs={"class": "figure"}))
+
+
+def _mark_japanese(page: BeautifulSoup) -> None:
+    """Gives Japanese blocks the attribute `lang`, and spans with it to Japanese elsewhere."""
+    for block in page.find_all(BLOCKS):
+        text = words(block)
+        count = len(LETTER.findall(text))
+        if count > len(LATIN.findall(text)) and not ENGLISH.search(text):
+            block.attrs.setdefault("lang", "ja")
+    for text in page.find_all(string=LETTER):
+        near = text.find_parent(lambda one: one.name in PLAIN or one.has_attr("lang")) or page
+        if type(text) is NavigableString and near.name not in PLAIN and near.get("lang") != "ja":
+            parts = enumerate(RUN.split(text))
+            spans = {"lang": "ja"}
+            text.replace_with(
+                *(
+                    page.new_tag("span", attrs=spans, string=one) if n % 2 else one
+                    for n, one in parts
+                )
+            )
+
+
 # -- what a report about a user's model leaves out -------------------------------------------------
 # The notebook teaches the method on recorded models; such a report is about the user's. Warnings on
 # stderr go, too (they stay in the executed notebook), sentences in the place of a table that this
@@ -344,7 +436,7 @@ def without_the_lesson(cells: list[Any]) -> list[Any]:
 
 def _rest_of(group: list[Any]) -> list[Any]:
     """What is kept of a text and its code cells."""
-    kept = [_filtered(cell) for cell in group if not LEFT_OUT & set(_tags(cell))]
+    kept = [_filtered(cell) for cell in group if not LEFT_OUT & _tags(cell)]
     # Definitions that later cells need are code without a word for the reader.
     is_emptied = any(map(shown, group)) and not any(map(shown, kept))
     return [] if is_emptied else kept
@@ -367,8 +459,8 @@ def _level(cell: Any) -> int:
     return len(heading[1]) if heading else NO_HEADING
 
 
-def _tags(cell: Any) -> list[str]:
-    return cell.metadata.get("tags", [])
+def _tags(cell: Any) -> set[str]:
+    return {*cell.metadata.get("tags", [])}
 
 
 def shown(cell: Any) -> list[Any]:
@@ -379,15 +471,13 @@ def shown(cell: Any) -> list[Any]:
 def _filtered(cell: Any) -> Any:
     kept = cell.copy()
     if cell.cell_type == "code":
-        kept.outputs = [one for one in shown(cell) if not _is_nothing(one)]
+        markup = ("".join(one.get("data", {}).get("text/html", "")) for one in shown(cell))
+        both = zip(shown(cell), markup, strict=True)
+        kept.outputs = [one for one, text in both if not IS_NOTHING.match(text)]
     else:
         paragraphs = cell.source.split("\n\n")
         kept.source = "\n\n".join(p for p in paragraphs if not p.startswith(GOALS))
     return kept
-
-
-def _is_nothing(output: Any) -> bool:
-    return bool(IS_NOTHING.match("".join(output.get("data", {}).get("text/html", ""))))
 
 
 def with_given_parameters(cells: list[Any]) -> list[Any]:

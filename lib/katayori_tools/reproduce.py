@@ -45,7 +45,7 @@ CLEAR = (
 )
 SKIPPED = "skipped.json"  # a notebook that lacks its input writes {"reason": ...} there and ends
 #: Whose files make report.html.
-REPORT = ("reproduce", "notebooks", "pages", "page", "print", "markup", "first_page")
+REPORT = ("reproduce", "notebooks", "pages", "page", "print", "first_page")
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 FOLDERS = ("IPYTHONDIR", "JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR")
 PICTURED = "discrim_eval"  # its figure is README's picture

@@ -15,7 +15,6 @@ from importlib.util import find_spec
 from io import StringIO
 from multiprocessing import get_context
 from pathlib import Path
-from typing import TypeAlias
 
 from katayori import paths, profiles, run_folders
 from katayori.errors import KatayoriError
@@ -40,14 +39,10 @@ ELSEWHERE = {
     "contributing": ".github/CONTRIBUTING.md",
 }
 
-#: Name of a page -> its source.
-Pages: TypeAlias = dict[str, str]
-
-
 # -- sources ---------------------------------------------------------------------------------------
 
 
-def texts(folder: Path, books: Iterable[str]) -> Pages:
+def texts(folder: Path, books: Iterable[str]) -> dict[str, str]:
     """Our own texts, with links to files of the repository as links between pages.
 
     Args:
@@ -88,32 +83,6 @@ def led(path: Path, targets: Mapping[Path, str], folder: Path) -> str:
     return "".join(piece if n % 2 else LINK.sub(one, piece) for n, piece in enumerate(pieces))
 
 
-def of_run(base: Path, books: Mapping[str, Path], absent: Mapping[str, str]) -> Pages:
-    """The pages of notebooks, papers and terms.
-
-    Args:
-        base: the run. books: its executed notebooks by paper. absent: why a paper has none.
-    """
-    made = {path.stem: site_pages.notebook_page(paper, path) for paper, path in books.items()}
-    for about in paper_files.every():
-        name = about["id"]
-        made[name] = site_pages.paper_page(about, base / name, absent.get(name, ""))
-    return made | {"glossary": site_pages.glossary_page(terms())}
-
-
-def write_sources(folder: Path, markdown: Pages, made: Pages) -> None:
-    """The sources as files, and the font for machines without Japanese characters."""
-    for beside in ("_static", "_templates"):
-        shutil.copytree(TEXTS / beside, folder / beside, dirs_exist_ok=True)
-    shutil.copy(TEXTS / "conf.py", folder)
-    for ending, sources in (("md", markdown), ("ipynb", made)):
-        for name, source in sources.items():
-            source = source.encode("utf-8", "backslashreplace").decode()
-            (folder / f"{name}.{ending}").write_text(source, encoding="utf-8", newline="\n")
-    shown = KANA + "".join([*markdown.values(), *made.values()])
-    (folder / "_static" / "japanese.ttf").write_bytes(pages.font_of(shown))
-
-
 # -- pages -----------------------------------------------------------------------------------------
 
 
@@ -135,7 +104,9 @@ def build(source: Path, target: Path) -> list[str]:
     return warnings.getvalue().splitlines()
 
 
-def write_pages(final: Path, markdown: Pages, made: Pages, scripts: Pages) -> Path:
+def write_pages(
+    final: Path, markdown: dict[str, str], made: dict[str, str], scripts: dict[str, str]
+) -> Path:
     """Makes the pages in place of older ones; returns the index. Warnings go to the terminal.
 
     Args:
@@ -143,11 +114,17 @@ def write_pages(final: Path, markdown: Pages, made: Pages, scripts: Pages) -> Pa
     """
     work = final.with_name(f".{final.name}")  # a hidden folder until all pages are there
     source = work / "source"
-    play = source / "_static" / "play"
-    play.mkdir(parents=True)
-    for paper, script in scripts.items():
-        (play / f"{paper}.js").write_text(script, encoding="utf-8")
-    write_sources(source, markdown, made)
+    for beside in ("_static", "_templates"):
+        shutil.copytree(TEXTS / beside, source / beside, dirs_exist_ok=True)
+    shutil.copy(TEXTS / "conf.py", source)
+    shown = KANA + "".join([*markdown.values(), *made.values()])
+    (source / "_static" / "japanese.ttf").write_bytes(pages.font_of(shown))
+    (source / "_static" / "play").mkdir()
+    files = {f"_static/play/{paper}.js": script for paper, script in scripts.items()}
+    files |= {f"{name}.md": text for name, text in markdown.items()}
+    files |= {f"{name}.ipynb": text for name, text in made.items()}
+    for file, text in files.items():
+        (source / file).write_bytes(text.encode("utf-8", "backslashreplace"))
     warnings = build(source, work / "html")
     shutil.rmtree(final, ignore_errors=True)
     (work / "html").rename(final)
@@ -187,8 +164,12 @@ def write_site(
         del markdown["interface"]  # the page of the library's functions
         markdown["index"] = markdown["index"].replace("\ninterface\n", "\n")
     markdown["papers"] += "\n".join(["\n```{toctree}", "", *paper_ids(), "```\n"])
-    made = of_run(base, books, absent)
-    made["models"] = site_pages.models_page(compare.side_by_side(beside))
+    made = {path.stem: site_pages.notebook_page(paper, path) for paper, path in books.items()}
+    for about in paper_files.every():
+        name = about["id"]
+        made[name] = site_pages.paper_page(about, base / name, absent.get(name, ""))
+    made["glossary"] = site_pages.glossary_page(terms())
+    made["models"] = site_pages.models_page(markdown.pop("models"), compare.side_by_side(beside))
     return write_pages(final, markdown, made, _scripts(books))
 
 
@@ -207,7 +188,7 @@ def _books(base: Path, again: str) -> tuple[dict[str, Path], dict[str, str]]:
     return books, absent
 
 
-def _scripts(papers: Iterable[str]) -> Pages:
+def _scripts(papers: Iterable[str]) -> dict[str, str]:
     """The scripts of the playgrounds, several at a time."""
     registry = notebooks.registry()
     programs = {one: code for one in papers if (code := site_pages.program(registry[one]))}

@@ -29,8 +29,6 @@ from katayori.report.names import human
 from katayori.report.tables import escape, show, visible
 from katayori_tools import pages
 from katayori_tools.compare import side_by_side
-from katayori_tools.first_page import LIMIT_NOTE
-from katayori_tools.markup import readable
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -50,20 +48,6 @@ READ_FIRST = """
 *Recorded* answers are real replies of small local models and say nothing of larger ones.
 *Simulated* respondents have planted behaviour and only prove that a measure works. The questions
 are our own unless a page says otherwise, so no number here replicates a published one."""
-MODELS = f"""\
-# Models side by side モデルを並べて見る
-
-Each dot is one measure of one model, and the line through it its 95 % interval. Every measure has
-a scale of its own. **There is no single score and no order of models**: the measures ask different
-questions, and a model that looks better on one may look worse on the next.
-
-Two intervals that overlap do not show that two models are alike, and two that lie apart are no
-test: all models answered the same items. `make compare A= B=` tests on the answers, item by item.
-The limit of detection is {LIMIT_NOTE}.
-
-Runs and models of yours stand beside the recorded ones: `make site RUNS="my-model@custom"`. As a
-table alone: `make compare RUNS="recorded my-model@custom"`.
-"""
 
 
 def html(markup: str) -> Any:
@@ -199,13 +183,13 @@ def _values(results: "pd.DataFrame") -> str:
 # -- models and terms ------------------------------------------------------------------------------
 
 
-def models_page(frame: "pd.DataFrame") -> str:
+def models_page(opening: str, frame: "pd.DataFrame") -> str:
     """Any number of models over the headlines: a picture and a table per measure.
 
     Args:
-        frame: of `side_by_side`; empty where no model has a headline.
+        opening: the text above. frame: of `side_by_side`; empty where no model has a headline.
     """
-    cells = [new_markdown_cell(MODELS)]
+    cells = [new_markdown_cell(opening)]
     if frame.empty:
         cells.append(html('<p class="missing">No model to show.</p>'))
     for about in paper_facts.every() if len(frame) else ():
@@ -220,11 +204,12 @@ def models_page(frame: "pd.DataFrame") -> str:
 def _measure(measure: str, rows: "pd.DataFrame") -> str:
     """Heading, picture and table of one measure."""
     has_value = rows["instead"] == ""
-    drawn = rows.assign(status=rows["instead"].where(~has_value, "ok"), model=rows["name"])
+    names = rows["name"].map(pages.drawable)
+    drawn = rows.assign(status=rows["instead"].where(~has_value, "ok"), model=names)
     drawn[["value", "ci_low", "ci_high"]] = drawn[["value", "ci_low", "ci_high"]].where(has_value)
     picture = ""
     if has_value.any():
-        unit = rows["unit"].fillna(measure).iloc[0]
+        unit = pages.drawable(rows["unit"].fillna(measure).iloc[0])
         figure = draw(drawn.drop(columns="limit"), kind="dots", x="value", row="model", label=unit)
         svg = base64.b64encode(pages.svg_of(figure).encode()).decode()
         alt = escape(f"{measure}, by model; the table below holds the same")
@@ -356,7 +341,7 @@ def _state(made: list[Any]) -> dict[str, str]:
         if hasattr(one, "savefig"):
             state |= {"alt": one.get_suptitle(), "svg": pages.svg_of(one)}
         else:
-            state["html"] += readable(one._repr_html_())
+            state["html"] += pages.readable(one._repr_html_())
     return state
 
 

@@ -17,7 +17,6 @@ from sphinx.search.en import SearchEnglish
 
 from katayori.report.tables import visible
 from katayori_tools import pages
-from katayori_tools.markup import readable
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
@@ -34,10 +33,6 @@ EMPTY_PICTURE = re.compile(r"<img(?![^>]* src=)[^>]*>")
 SCRIPT = re.compile(r"<script(?P<attributes>[^>]*)>(?P<code>.*?)</script>", re.S)
 ARTICLE = re.compile(r"<article.*?</article>", re.S)
 PLAYGROUND = re.compile(r'id="playground-(\w+)"')
-#: What Sphinx makes beside what a report may hold.
-BESIDE = {*"aside col colgroup dfn figcaption figure section var".split()}
-ATTRIBUTES = {*"aria-hidden aria-label aria-labelledby role scope tabindex".split()}
-
 
 # -- safe pages ------------------------------------------------------------------------------------
 
@@ -51,13 +46,13 @@ def _kept(tag: str, name: str, value: str) -> str | None:
 
 def safe(markup: str) -> str:
     """The body of a page without anything that acts or is fetched from elsewhere."""
-    return EMPTY_PICTURE.sub("", pages.safe(markup, BESIDE, ATTRIBUTES, _kept))
+    return EMPTY_PICTURE.sub("", pages.safe(markup, _kept))
 
 
 def _body(app: "Sphinx", name: str, template: str, context: dict, doctree: Any) -> None:
     """Makes the body safe, and names the scripts that it needs."""
     body = visible(safe(context.get("body", "")))
-    context["body"] = readable(body)
+    context["body"] = pages.readable(body)
     for paper in PLAYGROUND.findall(body):
         if (Path(app.srcdir) / "_static" / "play" / f"{paper}.js").is_file():
             app.add_js_file(f"play/{paper}.js", loading_method="defer")
@@ -128,20 +123,7 @@ class Words(SearchEnglish):
 
     lang = "words"
     language_name = "English"  # of the stemmer that lies beside the pages
-    js_splitter_code = r"""
-var splitQuery = (query) => {
-  const close = "\\u3040-\\u30ff\\u3400-\\u9fff\\u3005";
-  const runs = new RegExp(
-    `[${close}]+|(?:(?![_${close}])[\\p{L}\\p{N}])(?:(?![${close}])[\\p{L}\\p{N}_])*`, "gu");
-  const pieces = [];
-  for (const run of query.normalize("NFKC").match(runs) || []) {
-    if (run.length > 1 && new RegExp(`^[${close}]`, "u").test(run)) {
-      for (let at = 0; at + 1 < run.length; at++) pieces.push(run.slice(at, at + 2));
-    } else pieces.push(run);
-  }
-  return pieces;
-};
-"""
+    js_splitter_code = Path(__file__).with_name("site_words.js").read_text(encoding="utf-8")
 
     def split(self, input: str) -> list[str]:
         return [*pieces(input), *re.findall(f"[{CLOSE}]", unicodedata.normalize("NFKC", input))]

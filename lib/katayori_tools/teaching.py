@@ -28,7 +28,7 @@ from katayori.data.schema import Count, Schema, Text, checked
 from katayori.errors import KatayoriError
 from katayori_tools import first_page, notebooks, pages, paper_files
 from katayori_tools.choices import Papers
-from katayori_tools.markup import tree
+from katayori_tools.pages import tree
 from katayori_tools.paper_files import Number
 
 #: In the folder of the copies to work in: file -> sha256 of what was copied.

@@ -92,25 +92,6 @@ def test_decisions_have_the_numbers_of_the_library(decisions):
     assert asked["n"] == valid["n"] + valid["n_invalid"] and asked["value"] < valid["value"]
 
 
-def test_noise_alone_is_not_found(folder):
-    rng = np.random.default_rng(3)
-    cells = pd.MultiIndex.from_product(
-        [range(20), ("woman", "man"), (20, 80)], names=["question_id", "sex", "age"]
-    )
-    table = cells.to_frame(index=False).assign(decision=rng.choice(["yes", "no"], len(cells)))
-    table.to_csv(folder / "noise.csv", index=False)
-    rows = analysed(folder / "noise.csv")
-    assert (rows["p_holm"].dropna() > 0.05).all() and rows["p_holm"].notna().sum() == 4
-
-
-def test_few_clusters_give_a_value_and_no_interval(folder):
-    table = pd.DataFrame({"question": [1, 1, 2, 2], "gender": list("fmfm"), "yes": [1, 0, 1, 1]})
-    table.to_csv(folder / "few.csv", index=False)
-    ratio = one(analysed(folder / "few.csv"), "response_ratio", "gender f")
-    assert ratio["value"] == 1 and np.isnan(ratio["ci_low"]) and ratio["status"] == "few_clusters"
-    assert ratio["why"] == "fewer than 5 clusters give no interval"
-
-
 def test_two_models_are_compared_on_the_same_items(folder):
     rng = np.random.default_rng(0)
     cells = pd.MultiIndex.from_product(
@@ -257,56 +238,6 @@ def test_dialects_differ_by_what_an_unreadable_answer_is(folder):
     assert texts["value"] < empty["value"]
     assert texts["why"].startswith("an unreadable text speaks against the stereotype")
     assert dialect(counts["empty"], "acc", "HELM")["value"] > texts["value"]
-
-
-def test_dialects_of_letters_that_say_a_position_keep_the_value_without_an_interval(folder):
-    """What the tools would print, and that it says nothing of persons."""
-    table = bbq_log(0.5)
-    silent = table["context_condition"] == "ambig"
-    table["answer"] = table["answer"].mask(silent, "B")
-    table.drop(columns=["p_0", "p_1", "p_2"]).to_csv(folder / "silent.csv", index=False)
-    rows = analysed(folder / "silent.csv", "--dialects")
-    for measure_, tool in (("bias_amb", "BBQ"), ("acc_amb", "lm-eval"), ("acc", "Nejumi")):
-        row = dialect(rows, measure_, tool)
-        assert np.isfinite(row["value"]) and np.isnan(row["ci_low"]), tool
-        assert row["status"] == "position_bound"
-        assert row["why"].startswith("one position takes more than 90 %")
-    assert dialect(rows, "bias_dis", "KoBBQ")["status"] == "ok"
-    assert "it says nothing of persons" in page(folder).get_text()
-
-
-def test_the_page_begins_with_bias_in_ambiguous_contexts_and_the_interval(folder):
-    """A measure, tool by tool, model by model; what is wide stands behind the value."""
-    table = bbq_log(1.0).drop(columns=["p_0", "p_1", "p_2"])
-    lost = table.assign(model="other", answer=table["answer"].mask(table.index % 4 == 0, "none"))
-    pd.concat([table, lost]).to_csv(folder / "two.csv", index=False)
-    rows = analysed(folder / "two.csv", "--dialects")
-    shown = page(folder).find_all("table")[-1]
-    heads = [head.get_text() for head in shown.find_all("th")]
-    assert heads[:5] == ["measure", "of", "value", "95 % interval", "in words"]
-    cells = [[cell.get_text() for cell in line.find_all("td")] for line in shown.find_all("tr")[1:]]
-    assert [line[:2] for line in cells[:3]] == [
-        ["dialect bias_amb", "model=m; tool=KoBBQ"],
-        ["dialect bias_amb", "model=other; tool=KoBBQ"],
-        ["dialect bias_amb", "model=m; tool=EuroEval"],
-    ]
-    own = dialect(rows[rows["cell"].str.contains("other")], "bias_amb", "KoBBQ")
-    ends = f"[{own['ci_low']:.3f}, {own['ci_high']:.3f}]"
-    assert cells[1][2:5] == [f"{own['value']:.3f}", ends, own["why"]]
-    assert "n counts the answers that can be read" in page(folder).get_text()
-
-
-def test_without_the_option_no_other_tool_scores(folder):
-    bbq_log(0.5).to_csv(folder / "plain.csv", index=False)
-    assert not analysed(folder / "plain.csv")["measure"].str.startswith("dialect").any()
-
-
-def test_few_clusters_are_not_calibrated_and_the_remedy_is_said(folder):
-    table = bbq_log(1.0)
-    few = table[table["template_id"].isin([f"t{n}" for n in range(20)])]
-    few.to_csv(folder / "few.csv", index=False)
-    row = one(analysed(folder / "few.csv"), "position_free difference", "calibrated; score=soft")
-    assert row["status"] == "not_calibrated" and row["why"].endswith("ask 21 or more")
 
 
 @pytest.mark.parametrize("column", ["target_label", "target_loc"])
@@ -457,16 +388,6 @@ def test_the_table_can_be_opened_by_a_spreadsheet(folder):
     assert rows["cell"].str.startswith("model=a\nb").all()
 
 
-def test_every_answer_is_called_imported_and_the_default_folder_is_named(folder, capsys):
-    bbq_log(0.0).to_csv(folder / "mine.csv", index=False)
-    assert cli.main(["analyse", str(folder / "mine.csv")]) == 0
-    told = capsys.readouterr().err
-    assert "kind bbq (by its columns; --kind names another)" in told
-    out = folder / "outputs" / "analyse" / "mine"
-    assert {file.name for file in out.iterdir()} == {"results.csv", "report.html"}
-    assert "288 imported answers" in (out / "report.html").read_text("utf-8")
-
-
 @pytest.mark.parametrize(
     "name", ["inspect_plain.eval", "inspect_json.json", "lm_eval_plain.jsonl", "inspect_judge.eval"]
 )
@@ -552,14 +473,6 @@ def test_answers_given_twice_or_without_ids_are_not_paired(folder):
     assert found["status"] == "no_item_ids" and np.isnan(found["value"]) and np.isnan(found["p"])
     table.assign(item_id=1).to_csv(folder / "twice.csv", index=False)
     assert one(analysed(folder / "twice.csv"), name)["status"] == "items_given_twice"
-
-
-def test_a_model_that_was_asked_in_one_order_only_has_no_robustness(folder):
-    half = verdicts(0.0).query("order == '12'").assign(model="half")
-    pd.concat([verdicts(0.0).assign(model="whole"), half]).to_csv(folder / "j.csv", index=False)
-    rows = analysed(folder / "j.csv")
-    assert one(rows, "robustness", "model=half")["status"] == "one_order"
-    assert one(rows, "robustness", "model=whole")["value"] > 0.8
 
 
 def test_the_examples_of_the_tools_run():

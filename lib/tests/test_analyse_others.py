@@ -64,15 +64,6 @@ def test_the_numbers_are_those_of_the_task_itself(folder):
     assert one(table, "acc_amb")["n"] == 16 and one(table, "ooc_rate")["value"] == 0
 
 
-def test_no_answer_has_a_place_and_the_report_says_so(folder):
-    table = analysed(written(folder / "samples_bbq.jsonl", rows()))
-    free = one(table, "position_free")
-    assert np.isnan(free["value"]) and free["status"] == "no_places"
-    text = page(folder).get_text()
-    assert "The options were not shown" in text and "10 wordings of unknown" in text
-    assert "target_label of BBQ is not in the log" in text
-
-
 def test_a_planted_stereotype_is_found_and_none_where_there_is_none(folder):
     table = analysed(written(folder / "biased.jsonl", planted(1.5)))
     for name in ("diff_amb", "diff_dis"):
@@ -147,14 +138,6 @@ def test_the_harness_own_numbers_are_among_the_dialects(folder):
     text = page(folder).get_text()
     assert "How seven tools would score these answers" in text
     assert "speaks against the stereotype" in text
-
-
-def test_another_kind_of_log_is_refused_in_one_line(folder, capsys):
-    log = folder / "few.csv"
-    log.write_text("question,gender,yes\n1,f,1\n1,m,0\n", encoding="utf-8")
-    line = refused(capsys, log, "--dialects")
-    assert "--dialects scores logs of the kind bbq as other tools do, not of the kind" in line
-    assert "leave it out" in line
 
 
 # -- tables of the Nejumi leaderboard --------------------------------------------------------------
@@ -270,34 +253,6 @@ def test_only_the_test_part_counts(tmp_path):
     told = nejumi(analysed(exported(tmp_path, more), "--dialects"))
     assert {name: told[name] for name in OWN} == pytest.approx(OWN)
     assert "100 answers are left out: their subset is dev, not test" in page(tmp_path).get_text()
-
-
-def test_an_answer_is_a_number_and_nothing_else(tmp_path):
-    """A letter and a number with words are wrong there; an empty output is empty."""
-    table = made(unreadable=0)
-    table.loc[:9, "output"] = "A"
-    table.loc[10:19, "output"] = "0です"
-    table.loc[20:39, "output"] = ""
-    rows = analysed(exported(tmp_path, table), "--dialects")
-    assert one(rows, "ooc_rate")["value"] == 0.4
-    own = rows[rows["cell"].str.endswith("tool=HELM")].set_index("measure")
-    kobbq = rows[rows["cell"].str.endswith("tool=Nejumi")].set_index("measure")
-    right = kobbq.loc["dialect acc", "value"] * 100
-    assert own.loc["dialect acc", "value"] == pytest.approx(right / 80)
-
-
-def test_words_alone_are_no_answers_though_they_hold_numbers(tmp_path, capsys):
-    """Nothing in the column is a number alone: texts are not read in its place."""
-    table = made()
-    line = refused(capsys, exported(tmp_path, table.assign(output=table["output"] + ".")))
-    assert "none of 100 answers could be read as bbq; found: '" in line
-    assert "times). " in line and "'0.' (" in line
-    assert "an answer is 0, 1 or 2 in the column output and nothing else" in line
-
-
-def test_a_table_without_its_questions_names_the_column(tmp_path, capsys):
-    line = refused(capsys, exported(tmp_path, made().drop(columns="input")))
-    assert "stereotype_label with input, output and expected_output of the Nejumi" in line
 
 
 @pytest.mark.parametrize(

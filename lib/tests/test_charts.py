@@ -1,7 +1,5 @@
 """Figures of a frame: what is drawn equals the frame, and nothing breaks one."""
 
-import itertools
-
 import matplotlib
 import numpy as np
 import pandas as pd
@@ -14,9 +12,7 @@ from katayori.frames import not_asked
 from katayori.report import charts
 from katayori.report.charts import (
     Chart,
-    balanced,
     draw,
-    drawn_columns,
     looks,
     why_empty,
     wrapped,
@@ -183,23 +179,6 @@ def test_a_model_has_its_look_in_every_kind_and_nothing_else_has_it():
     }
 
 
-def test_the_order_given_keeps_looks_where_a_model_is_lacking():
-    mine = ["mine", "theirs"]
-    whole = draw(made(["a"], mine), kind="dots", look="model", order=mine, **WORDS["dots"])
-    part = draw(made(["a"], mine[1:]), kind="dots", look="model", order=mine, **WORDS["dots"])
-    marker = looks(mine)["theirs"].marker
-    assert len(marks_of(whole, marker)) == len(marks_of(part, marker)) == 1
-
-
-def test_rows_that_no_other_panel_has_stand_in_their_own_panel_only():
-    frame = made(["x"], ["who"]).head(0)
-    rows = {"factor": ["age", "age", "race"], "level": ["20", "40", "Asian"], "value": 0.5}
-    frame = pd.DataFrame(rows)
-    figure = draw(frame, kind="dots", x="value", row="level", panel="factor")
-    names = [[one.get_text() for one in ax.get_yticklabels()] for ax in figure.axes]
-    assert names == [["20", "40"], ["Asian"]]
-
-
 def test_heat_writes_every_number_and_brackets_what_is_not_ok():
     frame = made(["a", "b"], ["m", "n"]).assign(value=[0.1, 0.2, 0.3, np.nan])
     frame["status"] = ["ok", "few_clusters", "ok", "position_bound"]
@@ -250,16 +229,6 @@ def test_the_grid_has_a_mark_an_answer_and_a_cross_where_one_is_missing():
     assert "no answer that can be read" in words_of(figure)
 
 
-def test_scatter_has_the_diagonal_where_units_are_the_same():
-    frame = made([1, 2], ["m"]).assign(other=[0, 10], value=[1, 2])
-    figure = draw(frame, kind="scatter", **WORDS["scatter"])
-    ax = figure.axes[0]
-    assert ax.get_xlim() == ax.get_ylim() and "the same in both" in words_of(figure)
-    free = draw(frame, kind="scatter", diagonal="", **WORDS["scatter"])
-    assert free.axes[0].get_xlim() != free.axes[0].get_ylim()
-    assert "the same in both" not in words_of(free)
-
-
 @pytest.mark.parametrize(
     ("words", "told"),
     [
@@ -276,95 +245,12 @@ def test_what_cannot_be_drawn_is_told_in_one_line(words, told):
         draw(made(["a"], ["m", "n"]), **words)
 
 
-def test_an_unknown_word_is_refused():
-    with pytest.raises(TypeError, match="titel"):
-        draw(made(["a"], ["m"]), kind="dots", x="value", titel="x")
-
-
-def test_the_columns_drawn_are_those_that_the_picture_shows():
-    frame = made(["a"], ["m"]).assign(n=3, clusters=2, control=0.0, limit=0.1, seed=7, mean=0.2)
-    chart = Chart("dots", line={"mean": "mean"}, **WORDS["dots"])
-    assert list(drawn_columns(frame, chart)) == (
-        "place who value ci_low ci_high control limit mean n clusters status".split()
-    )
-
-
 @given(st.text(), st.integers(2, 40))
 def test_wrapped_text_loses_nothing_and_is_narrow(text, width):
     lines = wrapped(text, width).split("\n")
     kept = "".join("".join(line.split()) for line in lines)
     assert kept == "".join(text.split())
     assert all(width_of(line) <= max(2 * width, 8) for line in lines)
-
-
-def seen(figure):
-    """The boxes of everything that is written, in pixels of the figure."""
-    render(figure)
-    texts = [one for one in figure.findobj(matplotlib.text.Text) if one.get_text().strip()]
-    return {one: one.get_window_extent() for one in texts if one.get_visible()}
-
-
-@pytest.mark.parametrize("kind", charts.KINDS)
-def test_all_that_is_written_is_in_the_picture_and_is_read_on_a_telephone(kind):
-    """Names, numbers, legend, remarks, lines of reference and the title, in two panels."""
-    rows = made(["age", "race"], [*OURS, "m"]).assign(control=0.1, limit=0.2)
-    rows["status"] = ["ok", "few_clusters", "position_bound"] * 2
-    rows["answer"] = rows["answer"].where(rows["status"].ne("position_bound"))
-    unknown = rows["status"].eq("position_bound") & (kind != "stacked")
-    rows["value"] = rows["value"].mask(unknown)
-    frame = pd.concat([rows.assign(half="first"), rows.assign(half="second")])
-    words = WORDS[kind] | {
-        "panel": "half",
-        "title": "A finding of this run " * 5,
-        "label": "points",
-    }
-    if kind in ("dots", "lines"):
-        words["line"] = {"one answer at random": 0.2, "always a tie": 0.21}
-    figure = draw(frame, kind=kind, **words)
-    boxes = seen(figure)
-    said = {one.get_text() for one in boxes}
-    assert figure.get_suptitle() in said and figure.get_suptitle().count("\n") == 1
-    assert {"one answer at random", "always a tie"} <= said or kind not in ("dots", "lines")
-    assert all(pixels(one.get_fontsize(), figure, TELEPHONE) >= 8 for one in boxes)
-    box = figure.get_tightbbox()
-    assert min(box.x0, box.y0) >= -0.03 and box.x1 <= figure.get_figwidth() + 0.03
-    assert box.y1 <= figure.get_figheight() + 0.03
-
-
-def test_names_of_lines_stand_at_them_and_not_in_the_legend():
-    lines = {"one answer at random": 0.9, "always a tie": 0.1}
-    frame = made(["a", "b"], ["m", "n"]).assign(ci_low=0.2, ci_high=0.3)
-    figure = draw(frame, kind="dots", line=lines, limits=(0, 1), **WORDS["dots"])
-    boxes = {one.get_text(): box for one, box in seen(figure).items()}
-    ax = figure.axes[0]
-    for name, at in lines.items():
-        x = ax.transData.transform((at, 0))[0]
-        assert boxes[name].x0 - 2 <= x <= boxes[name].x1 + 2
-        assert ax.bbox.x0 <= boxes[name].x0 and boxes[name].x1 <= ax.bbox.x1
-        assert ax.bbox.y0 <= boxes[name].y0 and boxes[name].y1 <= ax.bbox.y1
-    (legend,) = figure.legends
-    assert [one.get_text() for one in legend.get_texts()] == ["m", "n"]
-
-
-def test_every_second_row_of_several_series_lies_on_grey():
-    grey = {}
-    for names in (["m"], ["m", "n"]):
-        figure = draw(made(["a", "b", "c"], names), kind="dots", **WORDS["dots"])
-        grey[len(names)] = [one.get_y() for one in figure.axes[0].patches]
-    assert grey == {1: [], 2: [-0.5, 1.5]}
-
-
-def test_what_never_happened_is_not_in_the_legend():
-    frame = pd.DataFrame({"row": "a", "part": ["p", "q"], "share": [1.0, 0.0]})
-    figure = draw(frame, kind="stacked", x="share", row="row", series="part")
-    assert [one.get_text() for one in figure.legends[0].get_texts()] == ["p"]
-
-
-def test_a_title_has_lines_of_about_the_same_length():
-    title = "Five printed accuracies, as if 216 answers or 27 cases were independent of all others"
-    lines = balanced(title, 62).split("\n")
-    assert len(lines) == 2 and max(map(width_of, lines)) - min(map(width_of, lines)) < 12
-    assert balanced("short", 62) == "short"
 
 
 def test_every_kind_explains_itself_in_its_example():
@@ -398,29 +284,3 @@ def test_a_run_keeps_the_picture_and_the_frame_that_it_shows(run):
     before = files[".svg"].read_bytes()
     run.figure("gaps/of=m", frame, **words)
     assert files[".svg"].read_bytes() == before and b"dc:date" not in before
-
-
-def test_a_run_says_in_one_line_why_there_is_no_picture(run):
-    """The line has the name of the figure: its title states what would be seen in it."""
-    words = {"kind": "dots", "title": "All gaps are large", **WORDS["dots"]}
-    told = run.figure("all_gaps", not_asked("no probabilities were asked for"), **words)
-    assert repr(told) == "Figure all gaps: no probabilities were asked for."
-    unknown = made(["a"], ["m"], np.nan).assign(status="few_clusters")
-    assert repr(run.figure("", unknown, **words)) == (
-        "Figure: no value is defined (too little data)."
-    )
-    assert not (run.folder / "figures").exists()
-
-
-@pytest.mark.parametrize("columns", [8, 36, 80])
-def test_upright_names_of_columns_do_not_stand_on_each_other(columns):
-    """Where columns are narrower than a line of letters, every second or third is named."""
-    marks = pd.DataFrame({"case": [f"case number {n:02}" for n in range(columns)], "says": "yes"})
-    figure = charts.draw(
-        marks.assign(prompt="a"), kind="grid", x="case", row="prompt", series="says"
-    )
-    figure.canvas.draw()
-    labels = [one for one in figure.axes[0].get_xticklabels() if one.get_text()]
-    boxes = [one.get_window_extent() for one in labels]
-    assert all(left.x1 <= right.x0 + 1 for left, right in itertools.pairwise(boxes))
-    assert labels[0].get_text() == "case number 00" and len(labels) >= min(columns, 15)

@@ -3,7 +3,6 @@
 from dataclasses import replace
 
 from katayori import paths
-from katayori.papers import logprob_judge as judge
 from katayori.prompting import recordings
 from katayori.prompting.prompts import load_prompts
 
@@ -41,14 +40,3 @@ def test_no_answer_is_recorded_to_the_literal_wording():
         assert literal[name].hash not in {e["prompt_hash"] for e in entries}
     kept = recordings.shards("logprob_judge", "lj_verdict_criteria", "study2")
     assert {e["prompt_hash"] for e in kept} == {literal["lj_verdict_criteria"].hash}
-
-
-def test_a_task_of_each_kind():
-    """Two of the three forms stand in our set; of writing a reply, but none of condolence."""
-    found = {row["task"]: row for row in judge.sample_tasks(judge.load_study_judge())}
-    statuses = {"writing": "near", "proofreading": "ok", "summarization": "ok"}
-    assert {task: row["status"] for task, row in found.items()} == statuses
-    assert "返信" in found["writing"]["question"]
-    assert "#指示" in found["summarization"]["question"]
-    nothing = judge.sample_tasks(judge.load_study_judge().query("task == 'writing'"))
-    assert [row["status"] for row in nothing] == ["near", "missing", "missing"]

@@ -4,7 +4,7 @@ import pytest
 from bs4 import BeautifulSoup
 from hypothesis import example, given, settings, strategies as st
 
-from katayori_tools import markup, pages
+from katayori_tools import pages
 
 PIECES = st.sampled_from([
     "<p>", "</p>", "<td>", "</td>", "<a href='#x'>", "</a>", '<img alt="a > b">', "<br/>", "&amp;",
@@ -20,7 +20,7 @@ PIECES = st.sampled_from([
 def test_a_safe_page_is_read_and_written_without_loss(text):
     """Whatever a model or a notebook says: once cleaned, it is read without loss."""
     clean = pages.safe(text)
-    assert _held(str(markup.tree(clean))) == _held(clean)
+    assert _held(str(pages.tree(clean))) == _held(clean)
     # HTML itself does not keep the nesting of a link within a link around a table when it is read
     # again: it may close and repeat the link. The words and the kinds of tags must stay.
     again = pages.safe(clean)
@@ -38,7 +38,7 @@ def _held(html):
 @settings(max_examples=300, deadline=None)
 def test_what_makes_a_page_readable_adds_nothing_else(text):
     clean = pages.safe(f"<table><tr><td>{text}</td></tr></table> notebook 01 {text}")
-    made = markup.readable(clean, "a <b>")
+    made = pages.readable(clean, "a <b>")
     before, after = (BeautifulSoup(one, "html.parser") for one in (clean, made))
     # Blank lines at an end are one line end; nothing shows them.
     assert before.get_text().split() == after.get_text().split()
@@ -62,17 +62,17 @@ def test_what_makes_a_page_readable_adds_nothing_else(text):
 def test_a_tag_within_an_attribute_is_no_tag():
     """A pattern that ends a tag at the next `>` would put a region into the words of a picture."""
     hostile = '<img alt="> <table> &lt;script>x&lt;/script></table>">'
-    made = BeautifulSoup(markup.readable(hostile, "x"), "html.parser")
+    made = BeautifulSoup(pages.readable(hostile, "x"), "html.parser")
     assert [tag.name for tag in made.find_all(True)] == ["details", "summary", "img"]
     assert made.img["alt"] == "> <table> <script>x</script></table>"
     inner = "<table><tr><td><table></table></td></tr></table>"
-    assert markup.readable(inner, "x").count('class="scroll"') == 1
+    assert pages.readable(inner, "x").count('class="scroll"') == 1
 
 
 @pytest.mark.parametrize("start", ['<div class="katayori-rows">', "<div>"])
 def test_a_long_table_has_one_box(start):
     rows = "<tr><td>x</td></tr>" * 13
-    made = markup.readable(f"{start}<table><caption>Many</caption>{rows}</table></div>")
+    made = pages.readable(f"{start}<table><caption>Many</caption>{rows}</table></div>")
     (box,) = BeautifulSoup(made, "html.parser").find_all(class_="katayori-rows")
     assert box["class"] == ["scroll", "katayori-rows"] and box["aria-label"] == "Many"
     assert box["tabindex"] == "0" and box.table.parent == box
@@ -98,49 +98,32 @@ def test_a_long_table_has_one_box(start):
     ],
 )  # fmt: skip
 def test_japanese_is_marked(text, form):
-    assert markup.readable(text) == form
-    assert markup.readable(form) == form
+    assert pages.readable(text) == form
+    assert pages.readable(form) == form
 
 
 def test_only_figures_grow():
     alone = '<div><img src="x"/></div>'
     grown = '<div><details class="figure"><summary><img src="x"/></summary></details></div>'
-    assert markup.readable(alone) == markup.readable(alone.replace("div", "p")) == grown
-    assert markup.readable(grown) == grown
+    assert pages.readable(alone) == pages.readable(alone.replace("div", "p")) == grown
+    assert pages.readable(grown) == grown
     for kept in ('<p>a <img src="x"/></p>', '<a href="#b"><img src="x"/></a>',
                  '<div><img class="formula" src="x"/></div>',
                  '<p class="formula"><img class="formula" src="x"/></p>',
                  '<p><b><img src="x"/></b></p>'):  # fmt: skip
-        assert markup.readable(kept) == kept
-
-
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("", ""),
-        ("<p>a</p><p>b</p>", "a b"),
-        ("a &lt;b&gt; &amp;amp; &#8217;", "a <b> &amp; ’"),
-        ("<script>x</script>a<style>y</style> b", "a b"),
-        ('<img alt="c > d">e', "e"),
-        ("  多く \n の <br/> 語 ", "多く の 語"),
-        ("<!-- n -->a<!DOCTYPE html>", "a"),
-    ],
-)
-def test_words(text, words):
-    table = markup.tree(f"<table><caption>{text}</caption></table>").table
-    assert markup.words(table.caption) == words
+        assert pages.readable(kept) == kept
 
 
 def test_a_cell_of_forty_characters_is_long():
     cell = "<td>{}</td>"
     long = '<td class="long">{}</td>'
     for text, form in (("x" * 39, cell), ("x" * 40, long), (f"<b>{'x' * 40}</b>", long)):
-        assert markup.readable(cell.format(text)) == form.format(text)
+        assert pages.readable(cell.format(text)) == form.format(text)
     japanese = "あ" * 40
     both = f'<td class="long" lang="ja">{japanese}</td>'
-    assert markup.readable(cell.format(japanese)) == both
+    assert pages.readable(cell.format(japanese)) == both
     styled = f'<td style="x">{"x" * 99}</td>'
-    assert markup.readable(styled) == styled
+    assert pages.readable(styled) == styled
 
 
 def test_what_is_safe():

@@ -57,19 +57,3 @@ def test_every_recorded_pair_has_both_orders_and_its_labels(calls):
         assert (calls["pair_id"].map(known[name]) == calls[name]).all()
     assert set(calls["source"]) == {"recorded"} and set(calls["variant"]) == {"official"}
     assert calls[["p_A", "p_B", "p_C"]].notna().all(axis=None)
-
-
-def test_what_is_asked_once_a_question_is_found_under_the_question(study):
-    written = study.answers("lj_criteria")
-    assert written.groupby("model").size().to_dict() == dict.fromkeys(MODELS, 69)
-    assert (written["item_id"] == written["question_id"]).all() and "answer_1" not in written
-
-
-@pytest.mark.parametrize(
-    ("prompt", "items", "size"),
-    [("lj_verdict", "", 414), ("lj_verdict", "study2_same", 69), ("lj_reason_first", "", 204)],
-)
-def test_what_is_recorded_of_our_pairs(study, prompt, items, size):
-    found = study.answers(prompt, items=items)
-    assert found.groupby("model").size().to_dict() == dict.fromkeys(MODELS, size)
-    assert found["truth"].notna().all() and found["text"].str.len().gt(0).all()

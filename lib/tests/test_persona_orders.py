@@ -3,15 +3,11 @@
 import pandas as pd
 import pytest
 
-from katayori.errors import KatayoriError
 from katayori.metrics import bbq
-from katayori.papers import answers, get_paper, persona_jbbq
+from katayori.papers import persona_jbbq
 from katayori.papers.items import OwnItems, read_items
-from katayori.prompting import recordings
-from katayori.prompting.prompts import load_prompts
 from katayori.study import Study
 from katayori_tools import record
-from katayori_tools.asked import planned
 from katayori_tools.asking import load_rows
 
 PAPER = "persona_jbbq"
@@ -81,11 +77,6 @@ def load_part(templates):
     return pd.DataFrame(record.rows_of(work, 36 * templates))
 
 
-def test_the_six_orders_of_an_item_are_asked_next_to_each_other():
-    bases = load_part(50)["base_id"].to_numpy()
-    assert (bases.reshape(-1, 6) == bases[::6, None]).all()
-
-
 def test_one_order_is_asked_and_six_are_recorded():
     read = read_items(PAPER, "study")
     assert (len(read.items), read.name) == (300, persona_jbbq.study_version())
@@ -98,25 +89,3 @@ def test_one_order_is_asked_and_six_are_recorded():
     assert (study.items["order_number"] == 0).sum() == 30
     few = {"profile": "live", "models": ["sim-bbq-fair"], "limit": 5}
     assert len(Study(PAPER, **few).items) == 30
-
-
-def test_recorded_answers_may_be_asked_for_in_all_orders():
-    asked = {"models": ["sim-bbq-fair"], "limit": 1}
-    assert len(Study(PAPER, orders="all", **asked).items) == 36
-    with pytest.raises(KatayoriError, match="unknown orders 'some'; known: all"):
-        Study(PAPER, orders="some", **asked)
-
-
-def test_the_first_edition_is_a_set_beside_the_study():
-    """What chain of thought in two steps was asked of: the same 300 items in all three prompts."""
-    room = get_paper(PAPER)
-    items = room.sets()["first"]()
-    assert len(items) == 10_800 and room.variant_of("first", "pj_cot_ja") == ""
-    wording = load_prompts(PAPER)
-    for name, n in (("pj_cot_ja", 1800), ("pj_cot_reason_ja", 300), ("pj_cot_two_step_ja", 300)):
-        ids = recordings.item_ids(PAPER, name, "", ["qwen2.5-coder-0.5b"])
-        asked = items[items["item_id"].isin(ids)]
-        how = {"source": "recorded", "variant": "", "dataset": "first"}
-        log = answers.get(asked, wording[name], ["qwen2.5-coder-0.5b"], **how)
-        assert len(asked) == len(log) == n
-        assert set(planned(PAPER, "study", n)["item_id"]) == set(log["item_id"])

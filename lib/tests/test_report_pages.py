@@ -15,7 +15,6 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_outp
 from one_row import add_row
 from PIL import Image
 
-from katayori import paths
 from katayori.report.explorers import explorer
 from katayori.report.run import Run
 from katayori.report.tables import show, show_text
@@ -186,21 +185,6 @@ def test_code_that_computes_is_open_and_formulas_are_pictures(page):
     assert {"$x$", "\\nosuchcommand{x}"} <= {c.get_text() for c in soup.find_all("code")}
 
 
-def test_the_same_notebook_gives_the_same_page(page):
-    folder, _, text = page
-    assert (
-        write_report(folder / "01.ipynb", folder / "again.html").read_text(encoding="utf-8") == text
-    )
-
-
-def test_without_provenance_no_answers_are_claimed(page):
-    folder, _, _ = page
-    (folder / "provenance.json").unlink()
-    assert "no answers of any model" in write_report(
-        folder / "01.ipynb", folder / "r.html"
-    ).read_text(encoding="utf-8")
-
-
 def test_a_secret_of_the_environment_is_not_in_the_page(tmp_path, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "sk-canary-0123456789")
     nbformat.write(new_notebook(cells=[new_markdown_cell("# x")]), tmp_path / "x.ipynb")
@@ -283,36 +267,6 @@ def test_a_cell_that_only_draws_or_sets_up_is_folded(source):
     assert not pages.shows_method(new_code_cell(source))
 
 
-#: How many cells of each notebook are folded: its parameters, set-up, six checks, playground,
-#: explorer, glossary and end, and what only draws or shows.
-FOLDED = {"00": 12, "01": 13, "02": 12, "03": 12, "04": 12, "05": 12}
-
-
-@pytest.mark.parametrize("number", FOLDED)
-def test_in_the_notebooks_everything_is_open_but_what_only_draws(number):
-    (path,) = (paths.root() / "notebooks").glob(f"{number}_*.ipynb")
-    cells = [one for one in nbformat.read(path, as_version=4).cells if one.cell_type == "code"]
-    folded = {one.id: one.source for one in cells if not pages.shows_method(one)}
-    by_hand = {one.id for one in cells if "by-hand" in one.metadata.get("tags", [])}
-    assert by_hand and not by_hand & folded.keys()
-    assert len(folded) == FOLDED[number], sorted(folded)
-    of_readers = re.compile(
-        r"^(profile: str|playground\(|explorer\(|check\(|run = Run\(|saved = run\.)", re.M
-    )
-    rest = {key: text for key, text in folded.items() if not of_readers.search(text)}
-    # No name of a frame's method or of a verb: a second look, by other means.
-    computes = re.compile(r"\.(?!figure|save|columns|prompts|user|sum)\w+\(|\b(?:for|if)\b")
-    assert not {key for key, text in rest.items() if computes.search(text)}
-
-
-def test_japanese_is_marked_wherever_it_stands(page):
-    _, soup, _ = page
-    found = soup.body.find_all(string=re.compile("[ぁ-ヿ一-鿿]"))
-    assert len(found) > 5  # headings, code, a table, an output
-    assert not [one for one in found if one.find_parent(lang=True)["lang"] != "ja"]
-    assert soup.h1["lang"] == "ja" and soup.main.find("span", lang="ja")
-
-
 TALL = "".join(f"<tr><td>{k}</td></tr>" for k in range(13))
 
 
@@ -351,14 +305,6 @@ def test_a_tap_or_a_key_shows_a_figure_in_its_full_size(small, tab):
     assert tab.js(width) == 700
     tab.js("document.querySelector('.figure summary').click()")
     assert tab.js(width) == 1400
-
-
-@pytest.mark.browser
-def test_more_than_twelve_rows_scroll_in_a_box_that_keys_reach(small, tab):
-    tab.open(small.as_uri())
-    boxes = "Array.from(document.querySelectorAll('[role=region]')).map(b => [b.tabIndex, "
-    boxes += "b.getAttribute('aria-label'), getComputedStyle(b).maxHeight === 'none'])"
-    assert tab.js(boxes) == [[0, "Table 1", False], [0, "Table 2", True]]
 
 
 @pytest.mark.slow_all

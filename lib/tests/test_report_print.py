@@ -4,13 +4,11 @@ import base64
 import re
 
 import nbformat
-import pandas as pd
 import pytest
 from bs4 import BeautifulSoup
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
 from katayori import paths
-from katayori.report.tables import show
 from katayori_tools.pages import write_report
 
 pytest_plugins = ["browser"]
@@ -75,51 +73,6 @@ def test_a_column_that_leaves_the_page_is_noticed(tab, tmp_path):
     assert len(tab.js(TOO_WIDE)) == 1
 
 
-@pytest.mark.browser
-def test_many_rows_scroll_on_the_screen_and_are_whole_on_paper(tab, tmp_path):
-    markup = show(pd.DataFrame({"x": range(60)}), columns=["x"])._repr_html_()
-    output = new_output("display_data", {"text/html": markup})
-    path = report_of([new_markdown_cell("# x"), new_code_cell("t", outputs=[output])], tmp_path)
-    hidden = "(b => b.scrollHeight - b.clientHeight)(document.querySelector('.katayori-rows'))"
-    on_paper(tab, path)
-    assert tab.js(hidden) <= 1
-    tab.call("Emulation.setEmulatedMedia", media="screen")
-    assert tab.js(hidden) > 300
-
-
-@pytest.mark.browser
-def test_open_code_and_figures_are_printed_and_folded_code_is_not(tab, tmp_path):
-    picture = new_output(
-        "display_data", {"text/html": '<img src="data:image/gif;base64,R0lGODlhAQABAAAAACw=">'}
-    )
-    cells = [new_markdown_cell("# x"), new_code_cell("made = alpha(rows)", outputs=[picture])]
-    cells += [new_code_cell("run.figure(made)")]
-    on_paper(tab, report_of(cells, tmp_path))
-    tab.js("document.querySelector('.figure').open = true")
-    seen = "Array.from(document.querySelectorAll('pre')).map(one => one.checkVisibility())"
-    assert tab.js(seen) == [True, False]
-    hint = "getComputedStyle(document.querySelector('.figure summary'), '::after').display"
-    assert tab.js(hint) == "none" and tab.js("document.querySelector('img').checkVisibility()")
-
-
-@pytest.mark.browser
-def test_a_long_table_repeats_its_head_on_each_page(tab, tmp_path):
-    """A head never stands alone at the end of a page; in each column it is there again."""
-    frame = pd.DataFrame({"name": [f"row {k}" for k in range(120)]})
-    output = new_output("display_data", {"text/html": show(frame, columns=["name"])._repr_html_()})
-    on_paper(
-        tab, report_of([new_markdown_cell("# x"), new_code_cell("t", outputs=[output])], tmp_path)
-    )
-    look = "(one, of) => getComputedStyle(document.querySelector(one))[of]"
-    wanted = {("thead", "display"): "table-header-group", ("thead", "breakAfter"): "avoid",
-              ("thead th", "position"): "static", ("caption, h1", "breakAfter"): "avoid",
-              ("tbody tr:nth-child(2)", "breakBefore"): "avoid"}  # fmt: skip
-    found = {key: tab.js(f"({look})({key[0]!r}, {key[1]!r})") for key in wanted}
-    assert found == wanted
-    pdf = printed(tab)
-    assert len(re.findall(rb"/Type ?/Page\b", pdf)) == 3
-
-
 def test_a_report_lists_its_sections(tmp_path):
     texts = ["# T", "## 1 · First 最初", "### Not listed", "## 2 · A <b>& b", "## 3 · Last"]
     cells = [new_markdown_cell(text) for text in texts]
@@ -129,8 +82,3 @@ def test_a_report_lists_its_sections(tmp_path):
     for link in links:
         target = page.find(id=link["href"].removeprefix("#"))
         assert target.name == "h2" and target.get_text().startswith(link.get_text()[:3])
-
-
-def test_a_short_report_needs_no_list(tmp_path):
-    text = report_of([new_markdown_cell("# T\n\n## 1 · Only")], tmp_path)
-    assert "nav" not in text.read_text(encoding="utf-8").partition("</style>")[2]

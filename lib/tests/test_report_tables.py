@@ -5,7 +5,6 @@ Widgets and exercises never break a page.
 
 import html
 import re
-from importlib import import_module
 
 import numpy as np
 import pandas as pd
@@ -15,9 +14,7 @@ from hypothesis import given, strategies as st
 from katayori.errors import KatayoriError
 from katayori.frames import not_asked
 from katayori.metrics.intervals import with_interval
-from katayori.papers import paper_ids
 from katayori.report.explorers import explorer
-from katayori.report.names import glossary, terms
 from katayori.report.tables import BOX, escape, show, show_text
 
 HOSTILE = "<script>alert(1)</script><img src=x onerror=y>\x1b[31m\u202eevil\x00\ud800&amp; $x$"
@@ -74,11 +71,6 @@ def test_index_only_if_named_captions_and_long_frames():
         "a / b"
         in show(pd.DataFrame([[1]], columns=pd.MultiIndex.from_tuples([("a", "b")])))._repr_html_()
     )
-
-
-def test_text_columns_line_up_with_japanese():
-    lines = repr(show(pd.DataFrame({"要因": ["a", "人種と性"], "x": ["1", "2"]}))).splitlines()
-    assert lines == ["要因      x", "a         1", "人種と性  2"]
 
 
 @pytest.mark.parametrize(
@@ -145,23 +137,6 @@ def test_a_value_and_its_interval_are_one_text():
     assert with_interval({"value": nan, "ci_low": nan, "ci_high": nan}) == "—"
 
 
-def test_the_glossary_gives_every_term_one_meaning_and_a_place():
-    """One name a concept over the five papers; the places named are really in the library."""
-    listed, all_of_them = terms(), glossary()
-    assert len(all_of_them) == len(listed) and not all_of_them["term"].duplicated().any()
-    assert not listed["ja"].duplicated().any() and listed["ja"].str.contains("[ぁ-ヿ一-鿿]").all()
-    assert listed["meaning"].str.len().between(20, 140).all()
-    for place in all_of_them["function"].dropna():
-        module, name = place.split(": ")
-        assert hasattr(import_module(f"katayori.{module}"), name), place
-    shared = set(listed.loc[listed["papers"] == "all", "term"])
-    for paper in paper_ids():
-        own = set(glossary(paper)["term"])
-        assert shared < own and len(own - shared) >= 6
-    with pytest.raises(KatayoriError, match="paper of the glossary"):
-        glossary("discrim")
-
-
 VERB = pd.DataFrame(
     {
         "model": ["m", "n", "o"],
@@ -197,12 +172,6 @@ def test_chosen_columns_have_names_for_readers_and_one_interval():
         *("3", "o", "—", "50.0", "—", "—", "12", "<0.1", "yes"),
     ]
     assert repr(shown).splitlines()[1].split()[:4] == ["1", "m", "70", "12.3"]
-
-
-def test_a_status_is_told_once_in_words():
-    shown = show(VERB, columns=["model", "value", "status"])
-    assert heads(shown) == ["model", "value", "remark"]
-    assert cells(shown)[3:] == ["n", "—", "answers by position", "o", "0.500", ""]
 
 
 def test_chosen_columns_are_looked_for():

@@ -24,7 +24,6 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_outp
 from one_row import add_row
 
 from katayori import paths
-from katayori.errors import KatayoriError
 from katayori.report.explorers import explorer
 from katayori.report.run import Run
 from katayori.report.tables import show, show_text
@@ -140,39 +139,6 @@ def article(site, name):
     return site.pages[name].find("article")
 
 
-PAPERS = ("discrim_eval", "persona_jbbq", "logprob_judge", "jubaku_v2", "inter_jbbq")
-OURS = {
-    *("index", "papers", "notebooks", "guide", "results", "about", "search", "genindex"),
-    *("own-model", "own-data", "collecting", "official-data", "cost", "teaching", "extend"),
-    *(
-        "troubleshooting",
-        "models",
-        "compare",
-        "harness",
-        "measured",
-        "export",
-        "cite",
-        "study-sets",
-    ),
-    *("recorded-answers", "glossary", "changelog", "contributing", "topic-files"),
-}
-
-
-def test_there_is_a_page_for_each_paper_each_executed_notebook_and_each_text(site):
-    made = {name.removesuffix(".html") for name in site.pages}
-    more = {"your-log-to-a-figure", "why-not-theirs", "trace", "00_overview", "01_discrim_eval"}
-    assert made == {*PAPERS, *OURS, *more}
-
-
-def test_every_text_is_in_the_contents():
-    texts = {path.stem: path.read_text("utf-8") for path in site_module.TEXTS.glob("*.md")}
-    contents = "\n".join(re.findall(r"```{toctree}\n(.*?)```", "\n".join(texts.values()), re.S))
-    listed = {line for line in contents.splitlines() if line and not line.startswith(":")}
-    assert texts.keys() - {"index"} | site_module.ELSEWHERE.keys() <= listed
-    made = {*PAPERS, "models", "glossary", "[0-9][0-9]_*"}
-    assert listed - made == texts.keys() - {"index"} | site_module.ELSEWHERE.keys()
-
-
 def test_sphinx_has_nothing_to_warn_of(site):
     assert site.warnings == []
 
@@ -251,11 +217,6 @@ def test_outputs_of_a_notebook_stand_below_their_cells(site):
     assert "2,468 recorded answers" in page.select_one("div.banner").get_text()
 
 
-def test_formulas_are_drawn_without_a_script(site):
-    formula = article(site, "01_discrim_eval.html").find("img", class_="formula")
-    assert formula["alt"] == "x^2" and formula["src"].startswith("data:image/svg+xml")
-
-
 def test_a_papers_page_shows_the_headlines_of_its_run(site):
     page = article(site, "discrim_eval.html")
     rows = page.find(id="what-it-found-here").select("tbody tr")
@@ -284,13 +245,6 @@ def test_terms_are_those_of_the_file(site):
     text = page.get_text().translate(straight)
     assert [one for one in terms if one["meaning"] not in text] == []
     assert all(one["see"] in text for one in terms if one["see"])
-
-
-def test_links_of_our_texts_lead_to_pages_of_the_run(site):
-    start = article(site, "index.html")
-    assert {"01_discrim_eval.html", "own-model.html"} <= {a["href"] for a in start.find_all("a")}
-    assert "notebooks/02_persona_jbbq.ipynb" in start.get_text()  # not in this run
-    assert not [a["href"] for a in start.find_all("a") if a["href"].endswith((".md", ".ipynb"))]
 
 
 @pytest.fixture
@@ -332,20 +286,6 @@ def test_a_run_that_is_not_there_is_one_clear_line(tmp_path, monkeypatch, capsys
     assert told in capsys.readouterr().err
 
 
-def test_without_sphinx_the_line_says_what_installs_it(tmp_path, monkeypatch):
-    monkeypatch.setattr(site_module, "find_spec", lambda name: None)
-    with pytest.raises(KatayoriError, match="`make site` installs them"):
-        site_module.build(tmp_path, tmp_path / "site")
-
-
-def test_what_sphinx_cannot_read_is_one_line(tmp_path):
-    environment.setup_site()
-    (tmp_path / "source").mkdir()
-    (tmp_path / "source" / "conf.py").write_text("extensions = ['no_such_extension']")
-    with pytest.raises(KatayoriError, match="no_such_extension"):
-        site_module.build(tmp_path / "source", tmp_path / "html")
-
-
 # -- the parts, without Sphinx ---------------------------------------------------------------------
 
 
@@ -359,27 +299,6 @@ def test_links_of_a_text_are_led_to_pages_and_code_stays(tmp_path):
     first, _, code, _, last = led.split("\n")
     assert first == "[b](page-b.md#x) n (`no.yaml`) [w](https://w)"
     assert code == "[c](b.md)" and last == "[`b.md`](page-b.md)"
-
-
-@pytest.mark.slow_all
-def test_the_interface_shows_what_docstrings_say(base, monkeypatch, capfd):
-    environment.setup_site()
-    monkeypatch.setenv("KATAYORI_OUTPUTS", str(base.parent))
-    monkeypatch.setattr(site_module, "_scripts", lambda papers: {})
-    # Else Sphinx warns of what an earlier build of this process has registered.
-    for kind in ("node", "directive", "role"):
-        monkeypatch.setattr(f"sphinx.util.docutils.is_{kind}_registered", lambda name: False)
-    folder = write_site("recorded").parent
-    for room in ("metrics", "papers", "report", "data", "prompting"):
-        modules = (paths.root() / "lib" / "katayori" / room).glob("[!_]*.py")
-        names = {path.stem for path in modules if not path.stem.endswith("schema")}
-        assert all((folder / f"katayori.{room}.{name}.html").is_file() for name in names)
-    page = BeautifulSoup((folder / "katayori.metrics.agreement.html").read_text(), "html.parser")
-    assert "Krippendorff" in page.article.get_text()
-    assert page.find(id="katayori.metrics.agreement.alpha_jackknife")
-    folded = page.find_all("summary")
-    assert folded and all(one.get("aria-label") or one.get_text(strip=True) for one in folded)
-    assert capfd.readouterr().err == ""
 
 
 @pytest.mark.parametrize(
@@ -493,54 +412,6 @@ def test_every_page_is_sound_in_a_real_browser(site, tab):
     assert "hit" not in titles  # the hostile text of the notebook did nothing
 
 
-@pytest.mark.browser
-def test_the_look_sees_what_it_is_for(tmp_path, tab):
-    """A page with each fault is told of each."""
-    bad = (
-        "<img src='gone.png'><div style='width: 2000px'>wide</div><script>throw Error('x')</script>"
-    )
-    bad += f"<img src='{tmp_path.parent.as_uri()}/x.png'><table><td width=50>{'so ' * 30}</table>"
-    (tmp_path / "bad.html").write_text(
-        f"<!DOCTYPE html><meta name=viewport content='width=device-width'>{bad}"
-    )
-    told = look(tab, tmp_path / "bad.html", 1280)
-    starts = [
-        "asks for",
-        "failed request",
-        "says (error) Error: x",
-        "2008 px wide",
-        "picture without words",
-        "squeezed",
-    ]
-    assert [start for start in starts if not any(one.startswith(start) for one in told)] == []
-
-
-@pytest.mark.browser
-def test_a_wide_table_scrolls_with_the_keys_and_prints_whole(site, tab):
-    tab.open((site.folder / "01_discrim_eval.html").as_uri())
-    box = "[...document.querySelectorAll('.scroll')].find(one => one.ariaLabel === 'Wide')"
-    wide, room = tab.js(f"[{box}.scrollWidth, {box}.clientWidth]")
-    assert wide > room + 100
-    tab.js(f"{box}.focus()")
-    assert tab.js(f"document.activeElement === {box}")
-    tab.press("ArrowRight", 39)
-    tab.wait(f"{box}.scrollLeft > 0")
-    tab.call("Emulation.setEmulatedMedia", media="print")
-    tab.open((site.folder / "01_discrim_eval.html").as_uri(), 740)
-    assert tab.js(f"{box}.scrollWidth <= {box}.clientWidth + 1")
-    assert tab.js("getComputedStyle(document.querySelector('.bd-sidebar-secondary')).display") == (
-        "none"
-    )
-    # A box that scrolls, or a flexible one, is cut by the browser after so many sheets.
-    above = "for (let one = document.querySelector('article'); one; one = one.parentElement)"
-    cut = f"(() => {{ const cut = []; {above} {{ const look = getComputedStyle(one);"
-    cut += (
-        " if (one.matches('body *') && (look.overflow !== 'visible' || look.display !== 'block'))"
-    )
-    assert tab.js(f"{cut} cut.push(one.className) }} return cut }})()") == []
-    tab.call("Emulation.setEmulatedMedia", media="")
-
-
 #: Barriers that stop a reader; axe calls others moderate or minor.
 GRAVE = ("critical", "serious")
 LOOKED_AT = ("index", "discrim_eval", "01_discrim_eval", "papers", "glossary", "search")
@@ -609,38 +480,3 @@ def test_search_in_a_real_browser(site, tab):
     ]
     assert lost == [] and seen["nosuchword"] == []
     assert len(made) == 1 and next(iter(made)).startswith("0")
-
-
-@pytest.mark.browser
-def test_the_search_finds_the_entry_of_a_term_first(site, tab):
-    """By each of its names, with its meaning as the excerpt."""
-
-    def search(name):
-        tab.js("document.getElementById('search-results').replaceChildren()")
-        tab.js(f"Search.performSearch({json.dumps(name)}); true")
-        done = "document.querySelector('.search-summary, #search-results p')?.innerText"
-        tab.wait(f"{done}.match(/found|did not match/)")
-        return tab.js("[...document.querySelectorAll('#search-results li a')].map(a => a.href)")
-
-    tab.open(f"{(site.folder / 'search.html').as_uri()}?q=interval")
-    terms = yaml.safe_load((paths.data_dir() / "glossary.yaml").read_text("utf-8"))
-    names = [name for one in terms for name in (one["term"], one["ja"], *one.get("also", []))]
-    found = {name: search(name)[:3] for name in names}
-    lost = {name for name, links in found.items() if "glossary.html#term-" not in "".join(links)}
-    assert len(names) > 150 and lost == set()
-    search("limit of detection")
-    excerpt = "document.querySelector('#search-results .context')?.innerText"
-    assert "four of five studies" in tab.wait(excerpt)
-    assert not tab.errors
-
-
-@pytest.mark.browser
-def test_japanese_is_drawn_with_a_font(site, tab):
-    tab.open((site.folder / "01_discrim_eval.html").as_uri())
-    root = tab.call("DOM.getDocument")["root"]["nodeId"]
-    for place in ("article h2", ".navbar-brand"):
-        node = tab.call("DOM.querySelector", nodeId=root, selector=place)["nodeId"]
-        fonts = tab.call("CSS.getPlatformFontsForNode", nodeId=node)["fonts"]
-        japanese = re.compile("CJK|JP|IPA|Hiragino|Yu Gothic")
-        drawn = [font["glyphCount"] for font in fonts if japanese.search(font["familyName"])]
-        assert sum(drawn) >= len("偏り"), place

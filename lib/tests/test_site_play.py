@@ -135,28 +135,3 @@ def test_sliders_have_names_and_move_with_the_keys(opened):
         opened.press(key, ARROWS[key])
         opened.wait(f"{json.dumps(before)}.toString() {'!=' if key[5] == 'R' else '=='}= {SEEN}+''")
     assert opened.js(SEEN) == before
-
-
-@pytest.mark.browser
-@pytest.mark.parametrize("width", [1280, 390])
-def test_the_table_stands_above_the_picture_and_sliders_are_wide(page, tab, width):
-    tab.open(page.as_uri(), width)
-    tab.wait(f"{PLACE}.querySelector('img').naturalWidth > 0")
-    top = "one => one.getBoundingClientRect().top"
-    places = tab.js(f"['input', 'table', 'img'].map(n => ({top})({PLACE}.querySelector(n)))")
-    assert places == sorted(places)
-    wide, room = tab.js(f"[{PLACE}.querySelector('input').offsetWidth, {PLACE}.offsetWidth]")
-    assert wide >= min(300, 0.6 * room)
-    assert tab.js("document.documentElement.scrollWidth") <= width
-
-
-@pytest.mark.browser
-@pytest.mark.parametrize("mode", ["light", "dark"])
-def test_the_page_has_no_grave_barriers(opened, page, mode):
-    media = [{"name": "prefers-color-scheme", "value": mode}]
-    opened.call("Emulation.setEmulatedMedia", features=media)
-    opened.open(page.as_uri())
-    assert opened.js("document.documentElement.dataset.theme") == mode
-    barriers = opened.barriers()
-    opened.call("Emulation.setEmulatedMedia", features=[])
-    assert [one for one in barriers if one[0] in ("critical", "serious")] == []
