@@ -1,28 +1,38 @@
 """What is asked of whom: a paper's items and wording, a user's models and servers, as requests."""
 
+import os
+import socket
 import sys
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+import urllib.request
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass, replace
 from itertools import zip_longest
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from katayori import profiles
 from katayori.errors import KatayoriError, UnavailableError, expect
 from katayori.papers import answers, get_paper, items as source, paper_ids
 from katayori.papers.items import OwnItems
 from katayori.prompting import prompts
-from katayori.prompting.models import Endpoint, Model, get_model
+from katayori.prompting.models import (
+    DEFAULT_PORT,
+    LOOPBACK,
+    UNKNOWN,
+    Endpoint,
+    Model,
+    Server,
+    at_server,
+    get_model,
+    label_of,
+    registry,
+)
 from katayori.prompting.prompts import Prompt
 from katayori.prompting.requests import Request, Response, build
 from katayori.prompting.store import store_path
-from katayori_tools import servers
 from katayori_tools.answer_store import Store
-from katayori_tools.choices import (
-    DEMONSTRATION,
-    LIGHT_ENGINE,
-    LIGHT_MODEL,
-    Asking,
-)
+from katayori_tools.choices import DEMONSTRATION, LIGHT_ENGINE, LIGHT_MODEL, Asking, OwnServer
 from katayori_tools.notebooks import LAST, names, own_items
 
 if TYPE_CHECKING:
@@ -30,6 +40,11 @@ if TYPE_CHECKING:
 
 LONG_ANSWER = "・" * 200  # stands for an earlier answer where requests are only counted
 PART = 500  # rows whose requests are held at once
+TIMEOUT = 5.0  # seconds that a server has to take a connection
+
+Earlier = Callable[[list[Request]], list[Response | None]]
+
+# -- items and prompts -----------------------------------------------------------------------------
 
 
 def prompts_of(paper: str, dataset: str, own: OwnItems) -> str:
@@ -46,54 +61,48 @@ def load_rows(
 ) -> "pd.DataFrame":
     """The rows to ask: `item_id`, `cluster` and the places that a paper's prompts are filled from.
 
-    Raises as `papers.items.read_items`.
+    The items of `read_items` as they are asked: a judge's pairs in both orders, balanced sets rank
+    by rank, and options in the orders that the user asks for. Raises as `papers.items.read_items`.
     """
-    return rows_to_ask(source.read_items(paper, dataset, limit=limit, own=own))
+    read = source.read_items(paper, dataset, limit=limit, own=own)
+    room = get_paper(paper)
+    rows = room.as_asked(read.items.assign(cluster=room.cluster_of(read.items)))
+    return room.in_orders(rows, read.own)
 
 
-def rows_to_ask(read: source.Read) -> "pd.DataFrame":
-    """The items of `read_items` as they are asked: a judge's pairs in both orders, balanced sets
-    rank by rank, and options in the orders that the user asks for.
+def steps(paper: str, dataset: str) -> list[list[str]]:
+    """The prompts a data set is asked, those that need no earlier answer first.
+
+    They are those of the recording plan, which also has entries of samples: these do not count.
     """
-    paper = get_paper(read.paper)
-    rows = paper.as_asked(read.items.assign(cluster=paper.cluster_of(read.items)))
-    return paper.in_orders(rows, read.own)
+    plan = get_paper(paper).about.get("recording") or []
+    whole = [entry for entry in plan if entry["dataset"] == dataset and "sample" not in entry]
+    return [list(step) for step in dict.fromkeys(tuple(entry["prompts"]) for entry in whole)]
 
 
 @dataclass(frozen=True)
 class Scope:
     """Which items of a paper are asked about, and how they are worded.
 
-    `sample` counts items, as the recording plan does, `limit` clusters (see `items_of`); `folder`
-    holds prompt files that replace ours.
+    `limit` counts clusters; `folder` holds prompt files that replace ours.
     """
 
     dataset: str = "study"
-    sample: int | None = None
     limit: int | None = None
     own: OwnItems | None = None
     folder: str = ""
-    variant: str = ""
 
 
-STUDY_SET = Scope()
+STUDY = Scope()
 
 
-class Step(NamedTuple):
-    """Requests that can be made at once: one paper and model, and prompts of one step.
+@dataclass(frozen=True)
+class Step:
+    """Prompts of a paper that can be asked at once, about which items, and of whom.
 
-    `name` is the model as it was given.
+    `name` is the model as it was given. `unable`: prompts of the paper that its endpoint cannot be
+    asked, in all steps.
     """
-
-    paper: str
-    name: str
-    model: Model
-    endpoint: Endpoint
-    requests: list[Request]
-
-
-class StepPlan(NamedTuple):
-    """A step before its requests are made: which prompts of a paper, about which items, to whom."""
 
     paper: str
     name: str
@@ -101,42 +110,42 @@ class StepPlan(NamedTuple):
     endpoint: Endpoint
     prompts: list[str]
     scope: Scope
+    unable: tuple[Prompt, ...] = ()
 
     def parts(
-        self, store: Store | None, stand_in: str = "", size: int | None = PART
+        self, store: Store | None, stand_in: str = "", size: int = PART
     ) -> Iterator[list[Request]]:
-        """The requests about so many rows at a time (None: about all), as `requests_of` has them.
+        """The requests about so many rows at a time, the prompts of an item next to each other.
 
-        So memory does not grow with the number of requests.
+        So memory does not grow with the number of requests. Where a prompt holds the model's answer
+        to an earlier one, it comes from the store; `stand_in` takes its place, and without that the
+        item is left out, where the earlier prompt has not been asked yet. Seeds follow the newest
+        rule; of what the store holds, the rule under which it lies there.
         """
-        wording = prompts.load_prompts(self.paper, self.scope.folder)
+        scope = self.scope
+        wording = prompts.load_prompts(self.paper, scope.folder)
         for prompt_id in self.prompts:
             expect(prompt_id, wording, f"prompt of {self.paper}")
         asked = [wording[prompt_id] for prompt_id in self.prompts]
         once = {prompt.id for prompt in asked if prompt.per != "item_id"}
-        scope = self.scope
-        rows = items_of(self.paper, scope.dataset, scope.sample, limit=scope.limit, own=scope.own)
+        items = load_rows(self.paper, scope.dataset, limit=scope.limit, own=scope.own)
+        rows: Any = items.to_dict("records")  # pandas does not say that its columns have names
         dataset = source.request_dataset(self.paper, scope.dataset, scope.own or OwnItems())
         earlier = _earlier(store, stand_in)
         made: set[tuple[str, str]] = set()  # of prompts that are asked once for several items
-        for start in range(0, len(rows), size or len(rows) or 1):
-            part = from_rows(
-                rows[start : start + size] if size else rows,
-                asked,
-                self.model,
-                self.endpoint,
-                earlier,
-                dataset=dataset,
-                variant=scope.variant,
-            )
+        for start in range(0, len(rows), size):
+            some = rows[start : start + size]
+            part = from_rows(some, asked, self.model, self.endpoint, earlier, dataset=dataset)
             new = [q for q in part if (q.prompt_id, q.item_id) not in made]
             made |= {(q.prompt_id, q.item_id) for q in new if q.prompt_id in once}
             yield answers.as_stored(store, new) if store else new
 
+    def requests(self, store: Store | None = None, stand_in: str = "") -> list[Request]:
+        """All of them together."""
+        return [q for part in self.parts(store, stand_in, profiles.MOST) for q in part]
 
-def _earlier(
-    store: Store | None, stand_in: str
-) -> Callable[[list[Request]], list[Response | None]]:
+
+def _earlier(store: Store | None, stand_in: str) -> Earlier:
     """What gives the answers to earlier prompts: the store, and `stand_in` where it has none."""
     missing = Response("ok", stand_in) if stand_in else None
 
@@ -149,72 +158,11 @@ def _earlier(
     return earlier
 
 
-def items_of(
-    paper: str,
-    dataset: str,
-    size: int | None = None,
-    *,
-    limit: int | None = None,
-    own: OwnItems | None = None,
-    is_recorded: bool = False,
-) -> list[dict[str, Any]]:
-    """The items of a paper as rows with `item_id` and the prompt's places (see `papers.items`).
-
-    `limit` counts clusters. `size` counts items, as the recording plan does: at least so many,
-    balanced where the paper's items are, a sample of all elsewhere. `is_recorded`: the items that
-    the plan had when it was recorded, not those that a study reads today.
-    """
-    from katayori_tools.asked import planned, sample
-
-    room = get_paper(paper)
-    sets = room.sets()
-    expect(dataset, ("study", "official", *room.more, *sets), f"data set of {paper}")
-    if dataset in sets:
-        items = sample(sets[dataset](), size)
-    elif dataset in room.more or size is not None or is_recorded:
-        items = planned(paper, dataset, size)
-    else:
-        items = load_rows(paper, dataset, limit=limit, own=own)
-    rows: Any = items.to_dict("records")  # pandas does not say that its columns have names
-    return rows
-
-
-def plan(paper: str) -> list[dict[str, Any]]:
-    """The recording plan of a paper, empty where it has none. KatayoriError for an unknown id."""
-    from katayori_tools import paper_files
-
-    return paper_files.of(paper).get("recording") or []
-
-
-def steps(paper: str, dataset: str) -> list[list[str]]:
-    """The prompts a data set is asked, those that need no earlier answer first.
-
-    They are those of the recording plan, which also has entries of samples: these do not count.
-    """
-    whole = [e for e in plan(paper) if e["dataset"] == dataset and "sample" not in e]
-    return [list(step) for step in dict.fromkeys(tuple(entry["prompts"]) for entry in whole)]
-
-
 def requests_of(
-    paper: str,
-    model: Model,
-    endpoint: Endpoint,
-    prompt_ids: list[str],
-    scope: Scope = STUDY_SET,
-    *,
-    store: Store | None = None,
-    stand_in: str = "",
+    paper: str, model: Model, endpoint: Endpoint, prompt_ids: list[str], scope: Scope = STUDY
 ) -> list[Request]:
-    """Requests of some prompts to a paper's items, the prompts of an item next to each other.
-
-    Where a prompt holds the model's answer to an earlier one, it comes from the store; `stand_in`
-    takes its place, and without that the item is left out, where the earlier prompt has not been
-    asked yet.
-
-    Seeds follow the newest rule; of what a `store` holds, the rule under which it lies there.
-    """
-    step = StepPlan(paper, "", model, endpoint, prompt_ids, scope)
-    return [request for part in step.parts(store, stand_in, size=None) for request in part]
+    """Requests of some prompts to a paper's items, the prompts of an item next to each other."""
+    return Step(paper, "", model, endpoint, prompt_ids, scope).requests()
 
 
 def from_rows(
@@ -222,7 +170,7 @@ def from_rows(
     asked: list[Prompt],
     model: Model,
     endpoint: Endpoint,
-    earlier: Callable[[list[Request]], list[Response | None]],
+    earlier: Earlier,
     **options: Any,
 ) -> list[Request]:
     """Requests of some prompts to rows, the prompts of an item next to each other.
@@ -238,10 +186,20 @@ def from_rows(
     return [request for group in zip_longest(*built) for request in group if request]
 
 
+def importable(paper: str, dataset: str, wording: dict[str, Prompt]) -> list[str]:
+    """The prompts of a data set that others can be asked: no forced start of the answer, no earlier
+    answer in them, nothing to be scored.
+    """
+    asked = [wording[prompt_id] for step in steps(paper, dataset) for prompt_id in step]
+    return [p.id for p in asked if not (p.prefix or p.given) and p.kind == "chat"]
+
+
+# -- what a user asks ------------------------------------------------------------------------------
+
+
 def with_prompts(chosen: Asking) -> list[str]:
     """The papers to ask. KatayoriError where only the overview is named, which asks nobody."""
-    papers = names(chosen.papers) or list(paper_ids())
-    asked = [paper for paper in papers if paper != LAST]
+    asked = [paper for paper in names(chosen.papers) or paper_ids() if paper != LAST]
     if not asked:
         models = f" MODELS='{chosen.models}'" if chosen.models else ""
         remedy = f"make reproduce PAPERS={LAST} PROFILE={chosen.profile}{models}"
@@ -249,19 +207,21 @@ def with_prompts(chosen: Asking) -> list[str]:
     return asked
 
 
-def wanted(chosen: Asking, stand_in: str = "", *, reach: bool = False) -> Iterator[Step]:
+def wanted(
+    chosen: Asking, stand_in: str = "", *, reach: bool = False
+) -> Iterator[tuple[Step, list[Request]]]:
     """What `live` asks and `estimate` estimates: the steps of `planned_steps` with their requests.
 
     The requests of a step are made when the one before has been answered (`stand_in`: see
-    `requests_of`). Raises as `planned_steps`.
+    `Step.parts`). Raises as `planned_steps`.
     """
     for step in planned_steps(chosen, reach=reach):
         with Store(store_path()) as store:
-            requests = [q for part in step.parts(store, stand_in, size=None) for q in part]
-        yield Step(step.paper, step.name, step.model, step.endpoint, requests)
+            requests = step.requests(store, stand_in)
+        yield step, requests
 
 
-def planned_steps(chosen: Asking, *, reach: bool = False) -> Iterator[StepPlan]:
+def planned_steps(chosen: Asking, *, reach: bool = False) -> Iterator[Step]:
     """What is asked of whom, step by step, before any request is made.
 
     Prompts are those the recording plan asks of the whole set, step by step. Items and their
@@ -273,28 +233,37 @@ def planned_steps(chosen: Asking, *, reach: bool = False) -> Iterator[StepPlan]:
     user's files.
     """
     profile = profiles.load(chosen.profile)
-    folder = chosen.prompts
     if profile["answers"] != "live":
         reason = f"profile {profile['name']!r} asks nobody (answers: {profile['answers']})"
         raise KatayoriError(f"{reason}; use PROFILE=live, or live-official for the papers' items")
     papers = with_prompts(chosen)
-    own = own_items(chosen.own, papers)
-    limit = limit_of(chosen, profile)
-    models = models_of(chosen.models, chosen.engine)
-    real = [name for name in models if not get_model(name)[0].simulated]
-    papers = read_first(papers, profile["items"], limit, own, folder)
+    scope = scope_of(chosen, papers)
+    real = [
+        name for name in models_of(chosen.models, chosen.engine) if not get_model(name)[0].simulated
+    ]
+    papers = read_first(papers, scope)
     if reach:
-        servers.reach_all(names(chosen.models), chosen.server.base_url)
-    asked_at = servers.asked_at(chosen.server, real, papers)
-    scope = Scope(profile["items"], limit=limit, own=own, folder=folder)
+        for name in names(chosen.models):
+            _, endpoint = get_model(name)
+            if endpoint.own:
+                reached(endpoint, chosen.server.base_url)
+    places = asked_at(chosen.server, real, papers)
     for paper in papers:
-        wording = prompts.load_prompts(paper, folder)
-        prompt_steps = steps(paper, prompts_of(paper, profile["items"], own))
+        wording = prompts.load_prompts(paper, scope.folder)
+        its_steps = steps(paper, prompts_of(paper, scope.dataset, scope.own or OwnItems()))
+        asked = [wording[prompt_id] for step in its_steps for prompt_id in step]
         for name in real:
-            model, endpoint = asked_at[paper, name]
-            for step in prompt_steps:
-                able = [p for p in step if not answers.why_unable(name, "live", wording[p])]
-                yield StepPlan(paper, name, model, endpoint, able, scope)
+            unable = tuple(one for one in asked if answers.why_unable(name, "live", one))
+            for step in its_steps:
+                able = [prompt_id for prompt_id in step if wording[prompt_id] not in unable]
+                yield Step(paper, name, *places[paper, name], able, scope, unable)
+
+
+def scope_of(chosen: Asking, papers: list[str]) -> Scope:
+    """The items and the wording that a user chose; the user's own items are checked."""
+    profile = profiles.load(chosen.profile)
+    own = own_items(chosen.own, papers)
+    return Scope(profile["items"], limit_of(chosen, profile), own, chosen.prompts)
 
 
 def models_of(models: str, engine: str) -> list[str]:
@@ -310,29 +279,26 @@ def limit_of(chosen: Asking, profile: dict[str, Any]) -> int | None:
     return source.check_limit(chosen.limit) or (DEMONSTRATION if light else profile["size"])
 
 
-def read_first(
-    papers: list[str], dataset: str, limit: int | None, own: OwnItems, folder: str
-) -> list[str]:
+def read_first(papers: list[str], scope: Scope) -> list[str]:
     """The papers that can be asked, with every prompt and item that is not ours read once.
 
     So a bad file of one paper is found before another is asked. Of several papers one whose items
     are not on this machine is left out, and said so; what is odd about items is said, too.
     """
     able = []
+    own = scope.own or OwnItems()
     for paper in papers:
-        prompts.load_prompts(paper, folder)
-        if dataset == "study" and not own.of(paper):
-            able.append(paper)
-            continue
-        try:
-            read = source.read_items(paper, dataset, limit=limit, own=own)
-        except UnavailableError as error:
-            if own.of(paper) or len(papers) == 1:
-                raise
-            print(f"{paper:<16} left out: {error}", file=sys.stderr)
-            continue
-        for note in read.notes:
-            print(f"{paper:<16} {note}", file=sys.stderr)
+        prompts.load_prompts(paper, scope.folder)
+        if scope.dataset != "study" or own.of(paper):
+            try:
+                read = source.read_items(paper, scope.dataset, limit=scope.limit, own=own)
+            except UnavailableError as error:
+                if own.of(paper) or len(papers) == 1:
+                    raise
+                print(f"{paper:<16} left out: {error}", file=sys.stderr)
+                continue
+            for note in read.notes:
+                print(f"{paper:<16} {note}", file=sys.stderr)
         able.append(paper)
     return able
 
@@ -340,3 +306,121 @@ def read_first(
 def n_clusters(requests: list[Request]) -> int:
     """How many clusters some requests are about."""
     return len({q.fields["cluster"] for q in requests})
+
+
+# -- servers of the user's own ---------------------------------------------------------------------
+
+
+def asked_at(
+    server: OwnServer, chosen: Iterable[str], papers: Iterable[str]
+) -> dict[tuple[str, str], tuple[Model, Endpoint]]:
+    """Model and endpoint by paper and name as given, each with its server and series.
+
+    All are settled before anything is asked, so that a run stays within the series it began with.
+    Of a server that is not named nothing is stored; who asks it finds that out from `reached`.
+    """
+    label_of(server.label)
+    papers = list(papers)
+    settled: dict[tuple[str, str], tuple[Model, Endpoint]] = {}
+    for name in chosen:
+        model, endpoint = get_model(name)
+        if server.exported is None:
+            given = {"base_url": server.base_url, "label": server.label}
+            endpoint = at_server(endpoint, **given, needed=False)
+        for paper in papers:
+            settled[paper, name] = model, _with_series(endpoint, model, paper, name, server)
+    return settled
+
+
+def _with_series(
+    endpoint: Endpoint, model: Model, paper: str, name: str, server: OwnServer
+) -> Endpoint:
+    """The endpoint with the newest series of its server's answers, or with one that holds none; of
+    a batch with the server that it was exported for.
+    """
+    if not endpoint.own:
+        return endpoint
+    if server.exported is not None:  # older exports did not know it
+        about = server.exported.get(f"{paper} {name}", {"label": UNKNOWN, "address": UNKNOWN})
+        return replace(endpoint, server=Server(**about))
+    with Store(store_path()) as store:
+        endpoint = store.newest(endpoint, model, paper)
+        return store.fresh(endpoint, model) if server.fresh else endpoint
+
+
+def reached(endpoint: Endpoint, base_url: str = "") -> str:
+    """The address to ask, once something has taken a connection there. Raises KatayoriError.
+
+    Behind a proxy only a request can tell, so nothing is tried there.
+    """
+    url = endpoint.address(base_url)
+    parts = urlsplit(url)
+    host, scheme = parts.hostname or "", parts.scheme.lower()
+    proxy = urllib.request.getproxies().get(scheme)
+    if proxy and host not in LOOPBACK and not urllib.request.proxy_bypass(host):
+        return url
+    port = parts.port or DEFAULT_PORT[scheme]
+    try:
+        socket.create_connection((host, port), TIMEOUT).close()
+    except OSError as error:
+        cause = error.strerror or str(error)
+        raise KatayoriError(
+            f"{endpoint.name} cannot be reached at {host}:{port} ({cause}):"
+            " is the server running, and is the address right?"
+        ) from None
+    return url
+
+
+def served(
+    model: Model, endpoint: Endpoint, base_url: str, needed: Any
+) -> AbstractContextManager[str]:
+    """`with` it: the base URL to ask: given, the endpoint's, or of a local engine of this block.
+
+    A server of the user's own must answer even where everything is stored: raises KatayoriError.
+    """
+    if endpoint.own:
+        return nullcontext(reached(endpoint, base_url))
+    if not needed:
+        return nullcontext("")
+    if base_url or endpoint.kind != "local":
+        return nullcontext(endpoint.address(base_url))
+    from katayori_tools import engines
+
+    return engines.serve(model.id, endpoint.name)
+
+
+def say_elsewhere(step: Step) -> None:
+    """One line where answers of this model name lie under other servers, with what can be done."""
+    if not step.endpoint.own:
+        return
+    with Store(store_path()) as store:
+        others = store.elsewhere(step.paper, step.model, step.endpoint)
+    if not others:
+        return
+    total = sum(n for _, n in others)
+    listed = ", ".join(f"{n} under {server.shown}" for server, n in others)
+    first = others[0][0]
+    label = first.label or first.shown.rpartition(" ")[2]  # the hash stands for its address
+    remedy = f"LABEL={label} reads these, without it they are asked anew here"
+    told = f"{total} answers lie under other servers ({listed}); {remedy}"
+    print(f"{step.paper} {step.name}: {told}")
+
+
+@contextmanager
+def environment(server: OwnServer) -> Iterator[None]:
+    """LABEL= and BASE_URL= as environment variables within this block, for notebooks."""
+    label_of(server.label)
+    variables = {"KATAYORI_LABEL": server.label} if server.label else {}
+    if server.base_url:
+        own = [endpoint for endpoint in registry()[0].values() if endpoint.own]
+        variables |= {endpoint.base_url_env: server.base_url for endpoint in own}
+    before = {name: os.environ.get(name) for name in variables}
+    os.environ.update(variables)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value

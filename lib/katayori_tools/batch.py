@@ -1,69 +1,80 @@
-"""`katayori batch`: requests as OpenAI Batch files, for endpoints with a batch interface and for
-`vllm run-batch`.
+"""Requests as OpenAI Batch files, for batch services and for `vllm run-batch`.
 
-    export FOLDER          what a run would still ask, in shards of --shard lines;
-                           `batch.json` says what that was
-    submit FOLDER          upload every shard and start its batch where the endpoint offers them
-    fetch FOLDER           ask how the batches stand, download what is finished and import it
-    import FOLDER [FILE…]  import result files, from wherever they come
-                           (default: those in the folder)
+    make batch ARGS="export FOLDER"            what a run would still ask, in shards
+    make batch ARGS="import FOLDER [FILE...]"  result files, from wherever they come
+    make plan MODELS="gpt-4o my-model@vllm"    a folder a model below outputs/plan, and a table
+    make plan ARGS="--collect outputs/plan/NAME"   its results, as often as you like
 
 A line's `custom_id` is the key its answer is stored under, so a result needs nothing but itself to
 find its request, in any order, in any file, more than once. Answers go into the store of live
 answers by the rules of `make live`: a stored success stays, a failed line is kept with its cause
-and asked again by the next run, which sends what is missing.
+and asked again by the next run, which sends what is missing. `batch.json` says what was asked.
 
 A line of a result file is refused, and listed with its cause, if it cannot be read, is no result,
 belongs to no request of this run (other items, wording, model or settings), or answers one
 differently than before; a failed one is listed.
 """
 
-import asyncio
+import math
 import re
-import secrets
+import shutil
 import sqlite3
 from collections import Counter, defaultdict
-from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
-from contextlib import asynccontextmanager
-from dataclasses import asdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, replace
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
-from typing import Any, Literal
+from shlex import quote
+from typing import TYPE_CHECKING, Any, Literal
 
 import orjson
 
-from katayori import paths
+from katayori import paths, profiles
+from katayori.data import paper_facts
 from katayori.errors import KatayoriError
-from katayori.prompting.models import Endpoint, Model, at_server, get_model, label_of
+from katayori.prompting.models import at_server, get_model, label_of
 from katayori.prompting.prompts import load_prompts
 from katayori.prompting.requests import Request, Response
 from katayori.prompting.store import store_path
 from katayori.report.tables import visible
-from katayori_tools import servers
 from katayori_tools.answer_store import Store, replace_file
-from katayori_tools.asking import LONG_ANSWER, StepPlan, planned_steps
+from katayori_tools.asking import LONG_ANSWER, Step, planned_steps
 from katayori_tools.choices import Asking, OwnServer, Positive
 from katayori_tools.notebooks import names
-from katayori_tools.send import Sender, cause_of, failed, read_completion, wire_body
+from katayori_tools.send import cause_of, failed, read_completion, wire_body
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 URL = "/v1/chat/completions"
 STATE = "batch.json"
-LINES = 20_000  # of a shard; OpenAI takes 50,000
+LINES = 50_000  # of a shard at most, and
 BYTES = 200_000_000  # of a shard at most, as OpenAI takes them
-FINAL = ("completed", "failed", "expired", "cancelled")
+RATE = 10.0  # requests a second, where none is given
 LATEST = 2**33  # seconds since 1970; a greater number is no time
-RETRIES = 5  # of the client, for each call about a batch
 LISTED = 10  # places that a refusal names
 STRAY = "belongs to no request of this run (other items, wording, model or settings)"
 Refused = dict[str, list[str]]  # the places of rows that could not be used, by cause
-#: What batch.json holds: export, asked, servers, shards; of a shard paper, model, requests, sha256,
-#: once it is submitted batch, then fetched.
+#: What batch.json holds: asked, servers, shards; of a shard paper, model, requests.
 State = dict[str, Any]
+JOB = r"""#!/bin/sh
+# In this folder: sh job.sh, or on a cluster one shard an array index:
+#     sbatch --gres=gpu:1 --time=24:00:00 --array=1-$(ls [0-9]*.jsonl | wc -l) job.sh
+# Shards that have results are passed over, so start it again after a crash or a time limit.
+# WEIGHTS= names the weights (a folder, or a name that vLLM can load); VLLM= further options of it.
+set -eu
+for shard in $(ls [0-9]*.jsonl | sed -n "${SLURM_ARRAY_TASK_ID:-1,\$}p"); do
+  [ ! -e "results-$shard" ] || continue
+  vllm run-batch -i "$shard" -o "results-$shard.part" --model "${WEIGHTS:-@NAME@}" \
+    --served-model-name @NAME@ --max-logprobs 20 ${VLLM:-} < /dev/null
+  mv "results-$shard.part" "results-$shard"
+done
+"""
 
 
 def batch(
-    step: Literal["export", "submit", "fetch", "import"],
+    step: Literal["export", "import"],
     folder: str,
     files: Sequence[str] = (),
     *,
@@ -73,41 +84,138 @@ def batch(
     """One step; see the module. Raises KatayoriError for a folder that is not at that step.
 
     Args:
-        step: what to do, in this order. folder: holds the shards, what was asked (batch.json) and
-            the results. files: what is imported in place of the folder's results and errors.
-        chosen: what is exported; for the other steps only its server counts.
-        shard: export: lines a file; OpenAI takes 50000.
+        step: what to do. folder: holds the shards, what was asked (batch.json) and the results.
+        files: what is imported in place of the folder's results and errors.
+        chosen: what is exported. shard: export: lines a file.
     """
     place = Path(folder)
     if step == "export":
         export(place, chosen, shard)
         return 0
     state = read_state(place)
-    check_unasked(chosen, place / STATE)
-    if step == "submit":
-        asyncio.run(_submit(place, state, chosen.server.base_url))
-        return 0
-    if step == "fetch":
-        asyncio.run(_fetch(place, state, chosen.server.base_url))
-    rows = Rows([Path(file) for file in files] or result_files(place, "*.jsonl"))
+    _check_unasked(chosen, place / STATE)
+    rows = Rows([Path(file) for file in files] or _result_files(place, "*.jsonl"))
     for one, counts in merged(state, rows):
         print(said(one, counts))
     return rows.listed()
 
 
-def check_unasked(chosen: Asking, where: Path) -> None:
+def plan(
+    chosen: Asking,
+    *,
+    name: str = "",
+    rate: float = RATE,
+    shard: Positive = LINES,
+    collect: str = "",
+) -> int:
+    """The papers' full designs for some models, as files that run elsewhere, and a table; or
+    collects them; see the module.
+
+    Items are all of the profile's unless LIMIT= says how many. What the store holds is not asked
+    again, what an endpoint cannot be asked is left out and said so.
+
+    Args:
+        chosen: papers, models, profile, limit, wording, own items and server.
+        name: of the folder in outputs/plan, without it the models'.
+        rate: requests a second of one model, for the hours. shard: lines a file at most.
+        collect: the folder of a plan whose results are read.
+
+    Raises:
+        KatayoriError: for a name that no model has, a folder that exists, and a wrong rate.
+    """
+    if collect:
+        _check_unasked(chosen, Path(collect))
+        return _collect(Path(collect))
+    models = list(dict.fromkeys(names(chosen.models)))
+    if not models:
+        raise KatayoriError('a plan is of models you name: MODELS="gpt-4o my-model@vllm"')
+    _check_models(chosen)
+    if not 0 < rate < math.inf:
+        raise KatayoriError(f"--rate is requests a second, above 0, not {rate:g}")
+    called = _file_name(name or "-".join(models)[:60]).strip(".") or "plan"
+    folder = paths.outputs_dir() / "plan" / called
+    if folder.exists():
+        remedy = f'collect it with ARGS="--collect {folder}", or give another name with --name'
+        raise KatayoriError(f"{folder} is a plan already; {remedy}")
+    part = folder.with_name(f"{folder.name}.part")
+    shutil.rmtree(part, ignore_errors=True)  # of one that was stopped: it was never run
+    rows: list[dict[str, Any]] = []
+    for one in models:
+        place = part / _file_name(one)
+        asked = replace(chosen, models=one, limit=chosen.limit or profiles.MOST)
+        rows += export(place, asked, shard)
+        model, endpoint = get_model(one)
+        if endpoint.own or endpoint.kind == "local":
+            (place / "job.sh").write_text(JOB.replace("@NAME@", quote(model.vendor_id)), "utf-8")
+    table = _table(rows, rate)
+    table.to_csv(part / "plan.csv", index=False, lineterminator="\n")
+    part.rename(folder)
+    print(table.to_string(index=False))
+    print(f"hours: of one model alone at {rate:g} requests a second (--rate)")
+    print(f"written to {folder}; lib/COLLECTING.md, 5, says how it is run and collected")
+    return 0
+
+
+def _table(rows: list[dict[str, Any]], rate: float) -> "pd.DataFrame":
+    """A row a model and paper: requests beside those of the paper, and hours."""
+    import pandas as pd
+
+    columns = ["stored", "asked", "waiting"]
+    table = pd.DataFrame(rows).groupby(["model", "paper"], sort=False)[columns].sum().reset_index()
+    designs = [paper_facts.of(paper).get("design") or {} for paper in table["paper"]]
+    table["in_paper"] = [design.get("requests") for design in designs]
+    table["hours"] = ((table["asked"] + table["waiting"]) / rate / 3600).round(2)
+    return table
+
+
+def _collect(folder: Path) -> int:
+    """Imports the results below a plan's folder, and writes what is left once all shards have some.
+
+    Returns 1 where there were rows and none of them could be used. Raises KatayoriError for a
+    folder that holds no plan.
+    """
+    places = sorted(state.parent for state in folder.glob("*/batch.json"))
+    if not places:
+        raise KatayoriError(f"{folder} holds no plan; make one with MODELS=")
+    found = _result_files(folder, "**/*.jsonl")
+    rows = Rows(found)
+    results = {file.name for file in found}
+    answered = planned = 0
+    for place in places:
+        state = read_state(place)
+        not_run = [
+            (shard["paper"], name)
+            for name, shard in state["shards"].items()
+            if not {f"results-{name}", f"errors-{name}"} & results
+        ]
+        for step, counts in merged(state, rows):
+            answered += counts["made"] - counts["left"]
+            planned += counts["made"] + counts["waiting"]
+            told = said(step, counts)
+            if waiting := [name for paper, name in not_run if paper == step.paper]:
+                told += f"; without results: {', '.join(waiting)}"
+            elif counts["left"]:
+                new, _ = _add_shards(place, state, step, LINES)
+                save_state(place, state)
+                told += f", now in {', '.join(new)}"
+            print(visible(told))
+    print(f"the plan: {answered:,} of {planned:,} answered")
+    return rows.listed()
+
+
+def _check_unasked(chosen: Asking, where: Path) -> None:
     """Raises KatayoriError where something is chosen that a folder says."""
     if given := [name.upper() for name in ("papers", "models", "limit") if getattr(chosen, name)]:
         raise KatayoriError(f"{where} says what was asked; leave out {'=, '.join(given)}=")
 
 
-def file_name(name: str) -> str:
-    """A name as the name of a file."""
+def _file_name(name: str) -> str:
+    """A name as the name of a file that a shell script can list."""
     return re.sub(r"[^0-9A-Za-z.-]", "_", name)
 
 
-def result_files(folder: Path, pattern: str) -> list[Path]:
-    """What `fetch` downloads, and what a user puts into the folder under such a name."""
+def _result_files(folder: Path, pattern: str) -> list[Path]:
+    """What a user puts into the folder under such a name."""
     return sorted(f for f in folder.glob(pattern) if f.name.startswith(("results", "errors")))
 
 
@@ -122,10 +230,9 @@ def export(folder: Path, chosen: Asking, lines: int) -> list[dict[str, Any]]:
     if (folder / STATE).exists():
         remedy = "name a new folder for what is left after importing it"
         raise KatayoriError(f"{folder} holds a batch; {remedy}")
-    check_models(chosen)
+    _check_models(chosen)
     steps = list(planned_steps(chosen))
     state = {
-        "export": secrets.token_hex(8),
         "asked": {name: value for name, value in asdict(chosen).items() if name != "server"},
         "servers": {f"{one.paper} {one.name}": asdict(one.endpoint.server) for one in steps},
         "shards": {},
@@ -133,7 +240,7 @@ def export(folder: Path, chosen: Asking, lines: int) -> list[dict[str, Any]]:
     folder.mkdir(parents=True, exist_ok=True)
     counted = []
     for one in steps:
-        new, counts = add_shards(folder, state, one, lines)
+        new, counts = _add_shards(folder, state, one, lines)
         asked = ", ".join(one.prompts) or "left out: the endpoint cannot be asked these prompts"
         print(
             f"{one.paper} {one.name}: {counts['asked']} to ask, {counts['stored']} stored, "
@@ -144,8 +251,8 @@ def export(folder: Path, chosen: Asking, lines: int) -> list[dict[str, Any]]:
     return counted
 
 
-def add_shards(
-    folder: Path, state: State, step: StepPlan, lines: int
+def _add_shards(
+    folder: Path, state: State, step: Step, lines: int
 ) -> tuple[list[str], Counter[str]]:
     """Writes what the store does not hold of a step as further shards, a part at a time.
 
@@ -155,25 +262,25 @@ def add_shards(
     shards, new = state["shards"], []
     with Store(store_path()) as store:
         for _, group in groupby(_lines(step, store, counts, lines), itemgetter(0)):
-            name = f"{len(shards) + 1:04d}-{step.paper}-{file_name(step.name)}.jsonl"
+            name = f"{len(shards) + 1:04d}-{step.paper}-{_file_name(step.name)}.jsonl"
             part, n = folder / f"{name}.part", 0
             with part.open("wb") as file:
                 for _, raw in group:
                     n += file.write(raw) > 0
-            about = {"paper": step.paper, "model": step.name, "requests": n}
-            shards[name] = about | {"sha256": paths.sha256(part)}
+            shards[name] = {"paper": step.paper, "model": step.name, "requests": n}
             part.replace(folder / name)
             new.append(name)
-        counts["waiting"] = waiting(step, store, counts["made"])
+        counts["waiting"] = _waiting(step, store, counts["made"])
     return new, counts
 
 
 def _lines(
-    step: StepPlan, store: Store, counts: Counter[str], lines: int
+    step: Step, store: Store, counts: Counter[str], lines: int
 ) -> Iterator[tuple[int, bytes]]:
     """The lines of a step's requests without an answer; what is the same to the letter, once.
 
-    Each comes with the number of its shard, which has so many lines and bytes at most.
+    Each comes with the number of its shard, which has so many lines and bytes at most. Its body is
+    what `Sender` sends.
     """
     asked: set[bytes] = set()
     shard, n, size = 0, 0, 0
@@ -186,7 +293,9 @@ def _lines(
             if key in asked or request.likelihood:
                 continue
             asked.add(key)
-            raw = line(request, step.model, step.endpoint)
+            body = wire_body(request, step.model, step.endpoint)
+            row = {"custom_id": request.key, "method": "POST", "url": URL, "body": body}
+            raw = orjson.dumps(row) + b"\n"
             if n == lines or size + len(raw) > BYTES:
                 shard, n, size = shard + 1, 0, 0
             n, size = n + 1, size + len(raw)
@@ -194,14 +303,7 @@ def _lines(
             yield shard, raw
 
 
-def line(request: Request, model: Model, endpoint: Endpoint) -> bytes:
-    """A request as a line of a batch file; its body is what `Sender` sends."""
-    body = wire_body(request, model, endpoint)
-    row = {"custom_id": request.key, "method": "POST", "url": URL, "body": body}
-    return orjson.dumps(row) + b"\n"
-
-
-def waiting(step: StepPlan, store: Store, made: int) -> int:
+def _waiting(step: Step, store: Store, made: int) -> int:
     """How many requests of a step wait for an earlier answer, beside those that were made."""
     wording = load_prompts(step.paper, step.scope.folder)
     if not any(wording[prompt_id].given for prompt_id in step.prompts):
@@ -209,7 +311,7 @@ def waiting(step: StepPlan, store: Store, made: int) -> int:
     return sum(map(len, step.parts(store, LONG_ANSWER))) - made
 
 
-def check_models(chosen: Asking) -> None:
+def _check_models(chosen: Asking) -> None:
     """Raises KatayoriError for a base model, a simulated one, one that is named twice, and where a
     server of the user's own is not named.
     """
@@ -232,7 +334,7 @@ def read_state(folder: Path) -> State:
     try:
         state = orjson.loads((folder / STATE).read_bytes())
         exported(state)
-        return state | {"export": str(state["export"]), "shards": dict(state["shards"])}
+        return state | {"shards": dict(state["shards"])}
     except (OSError, ValueError, TypeError, LookupError):
         problem = f"{folder} holds no {STATE} that can be read"
         raise KatayoriError(f"{problem}; begin with `batch export`") from None
@@ -247,92 +349,10 @@ def save_state(folder: Path, state: State) -> None:
     replace_file(folder / STATE, orjson.dumps(state, option=orjson.OPT_INDENT_2))
 
 
-# -- submit and fetch ------------------------------------------------------------------------------
-
-
-@asynccontextmanager
-async def _client(name: str, base_url: str) -> AsyncIterator[tuple[Any, Sender]]:
-    """The client of a model's endpoint; what it raises becomes one line, without the key."""
-    import openai
-
-    model, endpoint = get_model(name)
-    if endpoint.kind == "local" and not base_url:
-        remedy = "give its shards to `vllm run-batch` and import those"
-        raise KatayoriError(f"{endpoint.name} offers no batches; {remedy}")
-    if endpoint.own:
-        servers.reached(endpoint, base_url)
-    async with Sender(model, endpoint, base_url=base_url) as sender:
-        try:
-            yield sender.client.with_options(max_retries=RETRIES), sender
-        except openai.APIError as error:
-            problem = sender.mask(str(error).encode()).decode()[:300]
-            remedy = "start again to go on"
-            if isinstance(error, openai.NotFoundError):
-                remedy = "where it offers none, run `vllm run-batch` or make live"
-            raise KatayoriError(f"batches of {endpoint.name}: {problem}; {remedy}") from None
-
-
-async def _submit(folder: Path, state: State, base_url: str) -> None:
-    """Start a batch a shard.
-
-    One that was started before it could be noted is found again by the name it was given.
-    """
-    for file, shard in state["shards"].items():
-        if "batch" in shard:
-            continue
-        name = {"katayori": f"{state['export']} {file}"}
-        async with _client(shard["model"], base_url) as (client, _):
-            newest = (await client.batches.list(limit=100)).data
-            named = [started for started in newest if started.metadata == name]
-            if not named and paths.sha256(folder / file) != shard["sha256"]:
-                remedy = "export again to a new folder"
-                raise KatayoriError(f"{file} is not as it was exported; {remedy}")
-            started = named[0] if named else await _start(client, folder / file, name)
-        shard["batch"] = started.id
-        save_state(folder, state)
-        print(f"{file}: {shard['requests']} requests submitted as {visible(started.id)}")
-
-
-async def _start(client: Any, file: Path, name: dict[str, str]) -> Any:
-    """Upload a shard and start its batch."""
-    uploaded = await client.files.create(file=file, purpose="batch")
-    return await client.batches.create(
-        input_file_id=uploaded.id, endpoint=URL, completion_window="24h", metadata=name
-    )
-
-
-async def _fetch(folder: Path, state: State, base_url: str) -> None:
-    """Says how each batch stands; puts the results and errors of what has ended into the folder."""
-    submitted = {file: shard for file, shard in state["shards"].items() if "batch" in shard}
-    if not submitted:
-        raise KatayoriError(f"nothing of {folder} is submitted yet; begin with `batch submit`")
-    for file, shard in submitted.items():
-        if shard.get("fetched"):
-            continue
-        async with _client(shard["model"], base_url) as (client, sender):
-            remote = await client.batches.retrieve(shard["batch"])
-            outputs = {"results": remote.output_file_id, "errors": remote.error_file_id}
-            for kind, file_id in outputs.items():
-                if remote.status in FINAL and file_id:
-                    content = (await client.files.content(file_id)).content
-                    replace_file(folder / f"{kind}-{file}", sender.mask(content))
-        shard["fetched"] = remote.status in FINAL
-        save_state(folder, state)
-        print(visible(f"{file}: {_progress(remote)}"))
-
-
-def _progress(remote: Any) -> str:
-    """How a batch stands, in words."""
-    counts = remote.request_counts
-    told = f"{remote.status}, {counts.completed} of {counts.total}" if counts else remote.status
-    problems = [problem.message or "" for problem in (remote.errors and remote.errors.data) or ()]
-    return f"{told}; {'; '.join(problems)[:300]}" if problems else told
-
-
 # -- import ----------------------------------------------------------------------------------------
 
 
-def merged(state: State, rows: "Rows") -> Iterator[tuple[StepPlan, Counter[str]]]:
+def merged(state: State, rows: "Rows") -> Iterator[tuple[Step, Counter[str]]]:
     """Puts the rows that belong to an export into the store, step by step, a part at a time.
 
     The counts: rows by what became of them, and requests `made`, `left` and `waiting`.
@@ -348,11 +368,11 @@ def merged(state: State, rows: "Rows") -> Iterator[tuple[StepPlan, Counter[str]]
                         rows.refused[cause].append(place)
                 counts["made"] += len(part)
                 counts["left"] += len(store.pending(part))
-            counts["waiting"] = waiting(step, store, counts["made"])
+            counts["waiting"] = _waiting(step, store, counts["made"])
         yield step, counts
 
 
-def said(step: StepPlan, counts: Counter[str]) -> str:
+def said(step: Step, counts: Counter[str]) -> str:
     """What became of the rows of a step, in words."""
     about = ("made", "left", "waiting")
     kinds = [f"{n} {kind}" for kind, n in sorted(counts.items()) if kind not in about]
@@ -449,7 +469,6 @@ def to_response(row: dict[str, Any], request: Request) -> Response:
     except ValueError as error:
         return failed(f"batch: {error}")
     created = body.get("created") if body else None
-    response.created = 0.0
     if isinstance(created, int) and 0 < created < LATEST:
         response.created = float(created)
     return response

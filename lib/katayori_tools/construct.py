@@ -31,9 +31,8 @@ from katayori.prompting.prompts import Prompt, load_prompts
 from katayori.prompting.requests import Response, build
 from katayori.prompting.store import store_path
 from katayori.report.run import harmless
-from katayori_tools import datasets, servers
+from katayori_tools import asking, datasets
 from katayori_tools.answer_store import Store
-from katayori_tools.asking import models_of
 from katayori_tools.choices import NO_SERVER, OwnServer, Positive
 from katayori_tools.collect import collect_sync
 from katayori_tools.review import NO, SAID, YES, judged, plain, read_form, write_form, write_yaml
@@ -159,7 +158,7 @@ def _drafts(making: Making, prompts: str) -> pd.DataFrame:
     """Generation and screening (JU-4): the drafts, what is wrong with each (JU-3), and what the
     screener chose. What is no draft, or the same as another, is not asked.
     """
-    models = models_of(making.models, "")
+    models = asking.models_of(making.models, "")
     wording = load_prompts("jubaku_v2", prompts)
     seeds = [seed for seed in _seeds(making.seeds, making.limit) for _ in range(making.drafts)]
     texts = _asked(making, models[0], seeds, wording[GENERATED_WITH])
@@ -271,7 +270,7 @@ def _asked(making: Making, name: str, items: list[Row], prompt: Prompt) -> list[
     A simulated generator says the seed again in the form asked, each time the same.
     """
     server = making.server
-    model, endpoint = servers.asked_at(server, [name], [prompt.paper])[prompt.paper, name]
+    model, endpoint = asking.asked_at(server, [name], [prompt.paper])[prompt.paper, name]
     if model.simulated and prompt.id == GENERATED_WITH:
         return [Response("ok", _seed_as_draft(item), "stop") for item in items]
     once = list({item["item_id"]: item for item in items}.values())
@@ -281,7 +280,7 @@ def _asked(making: Making, name: str, items: list[Row], prompt: Prompt) -> list[
         return answers.simulated(requests)
     with Store(store_path()) as store:
         requests = answers.as_stored(store, requests)
-        with servers.served(model, endpoint, server.base_url, store.pending(requests)) as url:
+        with asking.served(model, endpoint, server.base_url, store.pending(requests)) as url:
             collect_sync(requests, model, endpoint, store, base_url=url)
         return [answer or Response("error", error="not asked") for _, answer in store.get(requests)]
 

@@ -2,38 +2,26 @@
 (`repeat`), and as a file to be answered elsewhere (`template`).
 """
 
-import csv
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from katayori import paths, profiles
 from katayori.errors import KatayoriError
-from katayori.papers import answers, get_paper
+from katayori.papers import get_paper
+from katayori.papers.items import OwnItems
 from katayori.prompting import prompts
 from katayori.prompting.exchange import COLUMNS
-from katayori.prompting.models import Model, get_model
+from katayori.prompting.models import Model, get_model, normalised
 from katayori.prompting.requests import Request, Response
 from katayori.prompting.store import store_path
 from katayori.provenance import without_folder
-from katayori_tools import servers
+from katayori_tools import asking
 from katayori_tools.answer_store import Store, printable
-from katayori_tools.asking import (
-    Scope,
-    Step,
-    limit_of,
-    n_clusters,
-    prompts_of,
-    read_first,
-    requests_of,
-    steps,
-    wanted,
-    with_prompts,
-)
+from katayori_tools.asking import Step, n_clusters, wanted
 from katayori_tools.choices import (
     DEMONSTRATION,
     USUAL_RUNNING,
@@ -45,7 +33,7 @@ from katayori_tools.choices import (
     Sending,
 )
 from katayori_tools.collect import Summary, collect_sync
-from katayori_tools.notebooks import LAST, names, output_file, own_items, writable
+from katayori_tools.notebooks import LAST, names, output_file, writable
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -65,15 +53,21 @@ def live(chosen: Asking, sending: Sending = USUAL_SENDING, running: Running = US
     writable(paths.outputs_dir(), "KATAYORI_OUTPUTS")
     writable(paths.cache_dir(), "KATAYORI_CACHE")
     profile = profiles.load(chosen.profile)
-    limit = limit_of(chosen, profile)
+    limit = asking.limit_of(chosen, profile)
     # A label that holds another model's answers is refused before anything is paid for.
-    folder_of(profile, names(chosen.models), with_prompts(chosen))
+    folder_of(profile, names(chosen.models), asking.with_prompts(chosen))
     asked: list[tuple[str, str]] = []  # paper and model, in order
-    for step in wanted(chosen, reach=True):
+    for step, requests in wanted(chosen, reach=True):
         if (step.paper, step.name) not in asked:
-            _say_before(chosen, step)
+            asking.say_elsewhere(step)
+            for kind, cause in CANNOT.items():
+                if listed := ", ".join(one.id for one in step.unable if one.kind == kind):
+                    told = f"not asked: {listed}; {step.endpoint.name} {cause}"
+                    print(f"{step.paper} {step.name}: {told}")
             asked.append((step.paper, step.name))
-        _ask(chosen, step, sending)
+        with Store(store_path()) as store:
+            summary = _collect(requests, step, chosen, sending, store)
+            _say(summary, step, requests, store)
     if limit == DEMONSTRATION and not chosen.models:
         print(f"a demonstration: {limit} clusters a paper; LIMIT=25 or more measures something")
     papers = list(dict.fromkeys(paper for paper, _ in asked))
@@ -87,18 +81,7 @@ def live(chosen: Asking, sending: Sending = USUAL_SENDING, running: Running = US
         own=chosen.own,
         parameter=(f"limit={limit}",) if limit else (),
     )
-    with servers.environment(chosen.server):
-        return reproduce(run, running)
-
-
-def _ask(chosen: Asking, step: Step, sending: Sending) -> None:
-    """Ask the requests of one step, and say what went wrong."""
-    with Store(store_path()) as store:
-        summary = _collect(step.requests, step, chosen, sending, store)
-        for cause, n in causes(store, step.requests, step.model).items():
-            print(f"  {n} x {cause}")
-        _say(summary, step.name)
-        _say_logprobs(store, step.requests)
+    return reproduce(run, running)
 
 
 def _collect(
@@ -106,7 +89,7 @@ def _collect(
 ) -> Summary:
     """Ask what the store lacks of some requests of a step, where its model is served."""
     pending, base_url = store.pending(requests), chosen.server.base_url
-    with servers.served(step.model, step.endpoint, base_url, pending) as url:
+    with asking.served(step.model, step.endpoint, base_url, pending) as url:
         return collect_sync(
             requests,
             step.model,
@@ -118,25 +101,27 @@ def _collect(
         )
 
 
-def _say_before(chosen: Asking, step: Step) -> None:
-    """What a run leaves out: answers under other servers, prompts that its endpoint cannot
-    answer.
+def _say(summary: Summary, step: Step, requests: list[Request], store: Store) -> None:
+    """What came of a step and what went wrong. KatayoriError where its spending limit is
+    reached.
     """
-    paper, name, model, endpoint, _ = step
-    servers.say_elsewhere(paper, name, model, endpoint)
-    wording = prompts.load_prompts(paper, chosen.prompts)
-    own = own_items(chosen.own, [paper])
-    dataset = prompts_of(paper, profiles.load(chosen.profile)["items"], own)
-    unable = [
-        wording[prompt_id]
-        for prompt_ids in steps(paper, dataset)
-        for prompt_id in prompt_ids
-        if answers.why_unable(name, "live", wording[prompt_id])
-    ]
-    for kind, cause in CANNOT.items():
-        listed = ", ".join(prompt.id for prompt in unable if prompt.kind == kind)
-        if listed:
-            print(f"{paper} {name}: not asked: {listed}; {endpoint.name} {cause}")
+    for cause, n in causes(store, requests, step.model).items():
+        print(f"  {n} x {cause}")
+    cost = "price unknown" if summary.cost is None else f"${summary.cost:.4f}"
+    done = f"{step.name}: {summary.asked} asked, {summary.stored} already stored"
+    print(f"{done}, {dict(summary.outcomes)}, {cost}, {summary.seconds:.0f} s")
+    _check_finished(summary)
+    with_logprobs = [one for one in requests if one.body.get("logprobs")]
+    valid = [a for _, a in store.get(with_logprobs) if a and a.outcome == "ok"]
+    if without := sum(not answer.top for answer in valid):
+        counted = f"{without} of {len(valid)} answers came without log probabilities"
+        print(f"  {counted}; what is computed from these leaves them out, texts count as they are")
+
+
+def _check_finished(summary: Summary) -> None:
+    if summary.stopped:
+        remedy = "what was answered is kept, run again with a higher BUDGET= to continue"
+        raise KatayoriError(f"{summary.stopped}; {remedy}")
 
 
 def causes(store: Store, requests: Iterable[Request], model: Model) -> dict[str, int]:
@@ -159,34 +144,13 @@ def causes(store: Store, requests: Iterable[Request], model: Model) -> dict[str,
     return dict(counts.most_common())
 
 
-def _say(summary: Summary, name: str) -> None:
-    cost = "price unknown" if summary.cost is None else f"${summary.cost:.4f}"
-    done = f"{name}: {summary.asked} asked, {summary.stored} already stored"
-    print(f"{done}, {summary.outcomes}, {cost}, {summary.seconds:.0f} s")
-    if summary.stopped:
-        remedy = "what was answered is kept, run again with a higher BUDGET= to continue"
-        raise KatayoriError(f"{summary.stopped}; {remedy}")
-
-
-def _say_logprobs(store: Store, requests: list[Request]) -> None:
-    """How many of the answers that were to have log probabilities came without."""
-    valid = [
-        answer
-        for request, answer in store.get(requests)
-        if answer and answer.outcome == "ok" and request.body.get("logprobs")
-    ]
-    without = sum(not answer.top for answer in valid)
-    if without:
-        counted = f"{without} of {len(valid)} answers came without log probabilities"
-        print(f"  {counted}; what is computed from these leaves them out, texts count as they are")
-
-
 def template(file: str, *, chosen: Asking) -> int:
     """Write the requests of one paper and model as a file to be answered elsewhere (see
-    `exchange.import_answers`).
+    `exchange.import_answers`): `.jsonl` with messages and settings, or `.csv` with the user text.
 
     They are those that `live` would ask with the same options, but for prompts that force the start
-    of an answer, hold an earlier one or score continuations: nobody else can be asked these.
+    of an answer, hold an earlier one or score continuations: nobody else can be asked these. The
+    columns `text` and, where known, `finish_reason` are for the answers.
 
     Args:
         file: where to write it (.csv or .jsonl). chosen: one paper and one model.
@@ -196,43 +160,34 @@ def template(file: str, *, chosen: Asking) -> int:
         raise KatayoriError("a template holds one paper and one model: PAPERS=01 MODELS=name")
     [paper], [name] = papers, models
     get_paper(paper)  # a wrong name is said before a file is opened
-    written = output_file(file, (".jsonl", ".csv"))
-    profile = profiles.load(chosen.profile)
-    own = own_items(chosen.own, [paper])
-    folder = chosen.prompts
-    scope = Scope(profile["items"], limit=limit_of(chosen, profile), own=own, folder=folder)
-    read_first([paper], scope.dataset, scope.limit, own, folder)
-    wording = prompts.load_prompts(paper, folder)
-    prompt_steps = steps(paper, prompts_of(paper, scope.dataset, own))
-    planned = [wording[p] for step in prompt_steps for p in step]
-    chats = [p.id for p in planned if not (p.prefix or p.given) and p.kind == "chat"]
-    requests = requests_of(paper, *get_model(name), chats, scope)
-    export_requests(requests, written)
+    path = output_file(file, (".jsonl", ".csv"))
+    scope = asking.scope_of(chosen, papers)
+    asking.read_first(papers, scope)
+    dataset = asking.prompts_of(paper, scope.dataset, scope.own or OwnItems())
+    able = asking.importable(paper, dataset, prompts.load_prompts(paper, chosen.prompts))
+    requests = asking.requests_of(paper, *get_model(name), able, scope)
+    rows = [_row(request, as_text=path.suffix == ".csv") for request in requests]
+    if path.suffix == ".csv":
+        import pandas as pd
+
+        table = pd.DataFrame(rows, columns=[*COLUMNS, "prompt"])
+        table.to_csv(path, index=False, lineterminator="\r\n")
+    else:
+        lines = (json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+        path.write_text("".join(lines), encoding="utf-8")
     subject = f"{n_clusters(requests)} {get_paper(paper).clusters}"
-    print(f"{len(requests)} requests about {subject} written to {written}; fill in the column text")
+    print(f"{len(requests)} requests about {subject} written to {path}; fill in the column text")
     return 0
 
 
-def export_requests(requests: Sequence[Request], path: Path) -> Path:
-    """Write the requests as a template to fill in: `.jsonl` with messages and settings, or `.csv`
-    with the user text.
-
-    The columns `text` and, where known, `finish_reason` are for the answers.
-    """
-    with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, [*COLUMNS, "prompt"])
-        if path.suffix == ".csv":
-            writer.writeheader()
-        for request in requests:
-            row = {c: getattr(request, c, "") for c in COLUMNS}
-            messages = request.body["messages"]
-            if path.suffix == ".csv":
-                writer.writerow(row | {"prompt": "\n\n".join(m["content"] for m in messages)})
-            else:
-                row["messages"] = messages
-                row["settings"] = {k: v for k, v in request.body.items() if k != "messages"}
-                file.write(json.dumps(row, ensure_ascii=False) + "\n")
-    return path
+def _row(request: Request, *, as_text: bool) -> dict[str, object]:
+    """A request as a row of a template."""
+    row = {column: getattr(request, column, "") for column in COLUMNS}
+    messages = request.body["messages"]
+    if as_text:
+        return row | {"prompt": "\n\n".join(message["content"] for message in messages)}
+    settings = {name: value for name, value in request.body.items() if name != "messages"}
+    return row | {"messages": messages, "settings": settings}
 
 
 def repeat(chosen: Asking, sending: Sending = USUAL_SENDING, *, repetitions: Positive = 1) -> None:
@@ -246,17 +201,21 @@ def repeat(chosen: Asking, sending: Sending = USUAL_SENDING, *, repetitions: Pos
     Args:
         chosen: what is asked of whom. sending: how. repetitions: how often to ask again.
     """
-    for step in wanted(chosen, reach=True):
+    for step, requests in wanted(chosen, reach=True):
         # One repetition after the other, so that time lies between two answers.
         times = range(1, repetitions + 1)
-        again = [replace(request, repetition=n) for n in times for request in step.requests]
-        everything = [*step.requests, *again]
+        again = [replace(request, repetition=n) for n in times for request in requests]
+        everything = [*requests, *again]
         with Store(store_path()) as store:
-            addresses = store.addresses(everything)
-            servers.check_same_server(step.endpoint, chosen.server.base_url, addresses)
-            stopped = _collect(everything, step, chosen, sending, store).stopped
-            if stopped:
-                raise KatayoriError(f"{stopped}; what was answered is kept, run again to continue")
+            if step.endpoint.own:
+                now = normalised(step.endpoint.address(chosen.server.base_url))
+                if store.addresses(everything) - {now, ""}:
+                    raise KatayoriError(
+                        "earlier answers to these requests came from another server, or nobody"
+                        " knows which: no difference would tell anything; ask the same server, or"
+                        " name another LABEL="
+                    )
+            _check_finished(_collect(everything, step, chosen, sending, store))
             print(f"{step.paper} {step.name}, {repetitions + 1} answers to each request")
             print(flip_rates(store.get(everything)).to_string(index=False, na_rep="undefined"))
 
@@ -291,11 +250,7 @@ def flip_rates(answered: Iterable[tuple[Request, Response | None]]) -> "pd.DataF
 def _read(request: Request, answer: Response) -> str | None:
     """What an answer says; None where it is not valid."""
     if request.one_token:
-        if not answer.top:
-            return None
-        token, _ = max(answer.top, key=lambda pair: pair[1])
-        return token.strip()
+        return max(answer.top, key=lambda pair: pair[1])[0].strip() if answer.top else None
     if answer.outcome != "ok":
         return None
-    parse = get_paper(request.paper).parse
-    return parse(answer.text, answer.finish_reason).answer
+    return get_paper(request.paper).parse(answer.text, answer.finish_reason).answer

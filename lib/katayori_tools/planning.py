@@ -3,30 +3,26 @@ gives log probabilities.
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
-from statistics import fmean
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from katayori import profiles
 from katayori.errors import KatayoriError, UnavailableError
 from katayori.papers import get_paper, paper_ids
-from katayori.prompting import recordings
 from katayori.prompting.models import Endpoint, Model, registry
 from katayori.prompting.requests import Request
 from katayori.prompting.store import store_path
-from katayori_tools import servers
+from katayori_tools import asking
 from katayori_tools.answer_store import Store
-from katayori_tools.asking import LONG_ANSWER, n_clusters, wanted
 from katayori_tools.choices import Asking, Points
-from katayori_tools.collect import approximate_tokens, ask_one, cost_of, limits_of
+from katayori_tools.collect import AT_ONCE, approximate_tokens, ask_one, cost_of, limits_of
 from katayori_tools.notebooks import names, own_items
 from katayori_tools.send import Sender
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from katayori_tools.asked import Measured
 
 #: Said under every estimate: what `half_width` is, and what it is not.
 HALF_WIDTH = (
@@ -36,7 +32,6 @@ HALF_WIDTH = (
 )
 UNLIMITED = 2048  # output tokens of a request without a limit
 SHORT_ANSWER = 8  # output tokens that an answer has at least, for the lower cost
-AT_ONCE = 16  # requests, where an endpoint has no limit
 #: Levels of the first facet that a pilot should have, and that a design has at least: below, no
 #: interval can be relied on.
 PILOT = 10
@@ -48,27 +43,22 @@ NO_MEAN = (
     " is asked"
 )
 
-_Counts = Mapping[str, int]
 
-
-async def probe_logprobs(
-    model: Model, endpoint: Endpoint, *, base_url: str = ""
-) -> tuple[bool, str]:
+async def probe_logprobs(model: Model, endpoint: Endpoint) -> tuple[bool, str]:
     """One tiny request that tells whether the endpoint returns log probabilities.
 
     Returns whether it does, and what was seen.
     """
-    limit = str(endpoint.supports.get("max_tokens_field") or "max_tokens")
     body = {
         "messages": [{"role": "user", "content": "Say yes."}],
-        limit: 1,
+        str(endpoint.supports.get("max_tokens_field") or "max_tokens"): 1,
         "logprobs": True,
         "top_logprobs": 5,
     }
     probe = Request(
         "probe", "probe", "probe", "probe", "", "", model.id, endpoint.name, model.identity, body
     )
-    async with Sender(model, endpoint, base_url=base_url, timeout=60) as sender:
+    async with Sender(model, endpoint, timeout=60) as sender:
         response = await ask_one(sender, probe, retries=1)
     if response.outcome == "error":
         return False, response.error
@@ -80,16 +70,6 @@ async def probe_logprobs(
 # -- what a run would cost -------------------------------------------------------------------------
 
 
-def half_width(clusters: int) -> float:
-    """Half of the 95 % interval to expect of a share (0 to 1) over so many clusters, at most.
-
-    1.96 sd / sqrt(clusters), with 0.5 for the standard deviation of the clusters' means: the
-    largest that shares can have, so it is a bound that no model exceeds, whatever its answers. NaN
-    without clusters.
-    """
-    return 1.96 * 0.5 / math.sqrt(clusters) if clusters else math.nan
-
-
 def most_tokens(request: Request) -> int:
     """The most that may be generated for a request; `UNLIMITED` where it has no limit."""
     if request.likelihood:  # a server generates at least one token a call
@@ -99,7 +79,7 @@ def most_tokens(request: Request) -> int:
 
 
 def expected(
-    requests: Sequence[Request], model: Model, endpoint: Endpoint, store: Store | None = None
+    requests: Sequence[Request], model: Model, endpoint: Endpoint, store: Store
 ) -> dict[str, Any]:
     """Before a run: calls, tokens, cost range and time at the limits.
 
@@ -112,49 +92,45 @@ def expected(
     Minutes: at the endpoint's limits a minute and, where there is a pilot, at its latency and the
     usual number of requests at once, whichever takes longer; None where neither is known.
     """
-    stored = store.get(requests) if store else ()
-    answered = [(q, answer) for q, answer in stored if answer and answer.outcome != "error"]
-    answered_keys = {q.key for q, _ in answered}
-    pending = list({q.key: q for q in requests if q.key not in answered_keys}.values())
-    counted = [(q, answer.prompt_tokens) for q, answer in answered if answer.prompt_tokens]
-    ours = sum(approximate_tokens(q) for q, _ in counted)
-    scale = sum(tokens for _, tokens in counted) / ours if ours else 1.0
-    tokens_in = round(scale * sum(map(approximate_tokens, pending)))
-    pilot: dict[str, list[int]] = {}
-    for request, answer in answered:
-        if answer.completion_tokens is not None:
-            pilot.setdefault(request.prompt_hash, []).append(answer.completion_tokens)
-    means = {prompt_hash: fmean(tokens) for prompt_hash, tokens in pilot.items()}
-    limits = [(q.prompt_hash, most_tokens(q)) for q in pending]
-    tokens_out = round(sum(means.get(name, most) for name, most in limits))
-    least = round(sum(means.get(name, min(SHORT_ANSWER, most)) for name, most in limits))
-    most = sum(limit for _, limit in limits)
-    waits = [answer.latency for _, answer in answered if answer.latency]
+    import pandas as pd
+
+    told = ["prompt_tokens", "completion_tokens", "latency"]
+    rows = {
+        q.key: [q.prompt_hash, approximate_tokens(q), most_tokens(q), a and a.outcome != "error"]
+        + [getattr(a, name, None) for name in told]
+        for q, a in store.get(requests)
+    }
+    columns = ["prompt", "ours", "most", "answered", *told]
+    frame = pd.DataFrame(list(rows.values()), columns=columns).astype(dict.fromkeys(told, float))
+    answered = frame["answered"].eq(True)
+    pending, pilot = frame[~answered], frame[answered]
+    counted = pilot[pilot["prompt_tokens"] > 0]
+    scale = counted["prompt_tokens"].sum() / counted["ours"].sum() if len(counted) else 1.0
+    tokens_in = round(scale * pending["ours"].sum())
+    means = pending["prompt"].map(pilot.groupby("prompt")["completion_tokens"].mean())
+    tokens_out = round(means.fillna(pending["most"]).sum())
+    least = round(means.fillna(pending["most"].clip(upper=SHORT_ANSWER)).sum())
+    most = int(pending["most"].sum())
+    limits = limits_of(endpoint)
+    minutes = [
+        len(pending) / (limits["rpm"] or math.inf),
+        (tokens_in + tokens_out) / (limits["tpm"] or math.inf),
+    ]
+    waits = pilot.loc[pilot["latency"] > 0, "latency"]
+    if len(waits):
+        minutes.append(len(pending) * waits.mean() / 60 / (limits["concurrency"] or AT_ONCE))
     return {
         "model": model.id,
         "calls": len(pending),
         "stored": len(requests) - len(pending),
         "input_tokens": tokens_in,
-        "pilot": sum(map(len, pilot.values())),
+        "pilot": int(pilot["completion_tokens"].notna().sum()),
         "output_tokens": tokens_out,
         "output_tokens_max": most,
         "cost_low_usd": cost_of(model, tokens_in, least),
         "cost_high_usd": cost_of(model, tokens_in, most),
-        "minutes": _minutes(endpoint, len(pending), tokens_in + tokens_out, waits),
+        "minutes": max(minutes) or None,
     }
-
-
-def _minutes(endpoint: Endpoint, calls: int, tokens: int, waits: Sequence[float]) -> float | None:
-    """The longest of what the limits and the latency ask for; None where neither is known."""
-    limits = limits_of(endpoint)
-    minutes: list[float] = []
-    if limits["rpm"]:
-        minutes.append(calls / limits["rpm"])
-    if limits["tpm"]:
-        minutes.append(tokens / limits["tpm"])
-    if waits:
-        minutes.append(calls * fmean(waits) / 60 / (limits["concurrency"] or AT_ONCE))
-    return max(minutes, default=0.0) or None
 
 
 def estimate(
@@ -175,49 +151,53 @@ def estimate(
     """
     chosen_papers = names(chosen.papers) or paper_ids()
     own_items(chosen.own, chosen_papers)  # before anything heavy is imported
-    import pandas as pd
-
     _, registered = registry()
     priced = [name for name, one in registered.items() if set(chosen_papers) & set(one.papers)]
     chosen = replace(chosen, models=chosen.models or " ".join(priced))
     rows = []
     answered: dict[tuple[str, str], list[str]] = {}  # prompts by paper and name, as given
-    for paper, name, model, endpoint, requests in wanted(chosen, stand_in=LONG_ANSWER):
+    for step, requests in asking.wanted(chosen, stand_in=asking.LONG_ANSWER):
+        paper, name = step.paper, step.name
         if (paper, name) not in answered:
-            servers.say_elsewhere(paper, name, model, endpoint)
+            asking.say_elsewhere(step)
         with Store(store_path()) as store:
-            cost = expected(requests, model, endpoint, store)
+            cost = expected(requests, step.model, step.endpoint, store)
             anew, earlier = _rewritten(store, requests)
         if anew and earlier:
             print(
                 f"{paper} {name}: {anew:,} answers to rewritten items are asked anew; the"
                 f" {earlier:,} to their earlier texts are kept"
             )
-        rows.append({"paper": paper, "clusters": n_clusters(requests), **cost})
+        rows.append({"paper": paper, "clusters": asking.n_clusters(requests), **cost})
         prompt_ids = answered.setdefault((paper, name), [])
         if cost["stored"] or pilot == "recorded":
             prompt_ids.extend(dict.fromkeys(request.prompt_id for request in requests))
     if not rows:
         raise KatayoriError("a simulated model costs nothing: name a real one with MODELS=")
-    _show(pd.DataFrame(rows))
+    _show(rows)
     profile = "recorded" if pilot == "recorded" else chosen.profile
-    with servers.environment(chosen.server):
-        for told in _of_pilots(answered, replace(chosen, profile=profile), half_width):
-            print(told)
+    for told in _of_pilots(answered, replace(chosen, profile=profile), half_width):
+        print(told)
     return 0
 
 
-def _show(steps: "pd.DataFrame") -> None:
+def _show(rows: list[dict[str, Any]]) -> None:
     """The table, a row a paper and model, and the sum.
 
     A sum with an unknown part is unknown, never too small.
     """
+    import pandas as pd
+
     money = ["cost_low_usd", "cost_high_usd", "minutes"]
-    steps = steps.astype(dict.fromkeys(money, float))
-    grouped = steps.groupby(["paper", "model"], sort=False)
+    grouped = (
+        pd.DataFrame(rows)
+        .astype(dict.fromkeys(money, float))
+        .groupby(["paper", "model"], sort=False)
+    )
     frame = grouped.sum().assign(clusters=grouped["clusters"].max())
     frame[money] = frame[money].mask(grouped[money].count().lt(grouped.size(), axis=0))
-    frame.insert(3, "half_width", [half_width(n) for n in frame["clusters"]])
+    # 0.5 is the largest standard deviation that shares can have, so no model exceeds it.
+    frame["half_width"] = 1.96 * 0.5 / frame["clusters"].where(frame["clusters"] > 0) ** 0.5
     first = ["calls", "stored", "clusters", "half_width"]
     frame = frame[first + [name for name in frame if name not in first]].reset_index()
     rounded = frame.round({"half_width": 2, "cost_low_usd": 4, "cost_high_usd": 4, "minutes": 1})
@@ -238,57 +218,136 @@ def _rewritten(store: Store, requests: list[Request]) -> tuple[int, int]:
     """How many of the requests are to items that were rewritten since this model was asked, and
     how many stored answers are to their earlier texts.
 
-    An item that keeps its id is told by its key; those of the second edition that the third has in
-    other words are told by the editions.
+    An item that keeps its id is told by its key; those of the third edition that the second lacks,
+    and the other way round, by the edition that asked about them.
     """
+    from katayori_tools import paper_files
+
     if not requests or not (stored := store.answered(requests[0])):
         return 0, 0
-    pending = {(one.prompt_hash, one.item_id, one.repetition) for one in store.pending(requests)}
-    room = get_paper(requests[0].paper)
-    load = room.sets()
-    pairs = [recordings.layers(room.variant_of(name, "")) for name in load]
+    room, editions = get_paper(requests[0].paper), paper_files.editions_of(requests[0].paper)
+    sets = [(editions.get(name), load) for name, load in room.sets().items()]
     second, third = (
-        {item_id for pair in pairs if pair[1:] for item_id in load[pair[place]]()["item_id"]}
-        for place in (1, 0)
+        {item_id for edition, load in sets if edition == one for item_id in load()["item_id"]}
+        for one in (paper_files.SECOND, paper_files.THIRD)
     )
-    same = pending & set(stored)
-    anew = {one for one in pending if one[1] in third - second}
+    pending = {(one.prompt_hash, one.item_id, one.repetition) for one in store.pending(requests)}
     hashes = {one.prompt_hash for one in requests}
-    left = [one for one in stored if one[0] in hashes and one[1] in second - third]
-    return len(same | anew), len(same) + len(left)
+    same = pending & set(stored)
+    anew = [one for one in pending - same if one[1] in third - second]
+    gone = second - third if third else set()
+    left = [one for one in stored if one[0] in hashes and one[1] in gone]
+    return len(same) + len(anew), len(same) + len(left)
 
 
 # -- how many to ask, after a pilot ----------------------------------------------------------------
 
 
+@dataclass(frozen=True)
+class Measured:
+    """The score of a paper whose uncertainty is looked into.
+
+    Attributes:
+        name: of the score. value: the answers that count, with its share of each in column `value`
+            (missing where unreadable). facets: columns of what is crossed -> the word for several
+            levels; the first is what another study would draw anew. complete: those of which all
+            levels there are can be asked. prompts: ids of those that count; empty: all.
+    """
+
+    name: str
+    value: "Callable[[pd.DataFrame], pd.DataFrame]"
+    facets: Mapping[str, str]
+    complete: tuple[str, ...] = ("order",)
+    prompts: tuple[str, ...] = ()
+
+
+def _ambiguous(answers: "pd.DataFrame") -> "pd.DataFrame":
+    """Answers to silent passages; `value`: +1 for the stereotype, -1 for the other person."""
+    from katayori.metrics.bbq import with_role
+
+    names = {"answer": "answer", "label": "label", "context": "context_condition"}
+    meant = with_role(answers, **names, option="role")
+    return meant[meant["case"] == "ambiguous"].assign(value=lambda one: one["side"])
+
+
+def _right(answers: "pd.DataFrame") -> "pd.DataFrame":
+    """Accuracy in silent passages; unreadable counts as wrong."""
+    meant = _ambiguous(answers)
+    family = meant["focal_id"].where(meant["focal_id"] != "", meant["item"])
+    return meant.assign(value=meant["right"].fillna(0.0), family=family)
+
+
+def _agrees(answers: "pd.DataFrame") -> "pd.DataFrame":
+    from katayori.metrics import judges
+
+    calls = judges.unswapped(answers, order="order", letter="answer")
+    known = calls["verdict"].notna() & calls["truth"].notna()
+    return calls.assign(value=(calls["verdict"] == calls["truth"]).astype(float).where(known))
+
+
+def _neutral(answers: "pd.DataFrame") -> "pd.DataFrame":
+    reason = answers["role_a"].where(answers["answer"] == "A", answers["role_b"])
+    neutral = reason.eq("neutral").astype(float)
+    return answers.assign(value=neutral.where(answers["answer"].notna()))
+
+
+JUDGED = (
+    *("lj_verdict", "lj_verdict_criteria", "lj_reason", "lj_reason_criteria", "lj_reason_turns"),
+    *("lj_pandalm_verdict_en", "lj_pandalm_reason_en"),
+)
+ORDERS = {"order": "orders"}
+#: By paper. Decisions about persons have none: a gap is no mean over what is asked.
+MEASURED = {
+    "persona_jbbq": Measured(
+        "Diff_a", _ambiguous, {"template_id": "templates", "prompt_id": "prompts", **ORDERS}
+    ),
+    "logprob_judge": Measured(
+        "agreement",
+        _agrees,
+        {"pair_id": "pairs", "prompt_id": "prompts", **ORDERS},
+        prompts=JUDGED,
+    ),
+    "jubaku_v2": Measured(
+        "neutral reasons", _neutral, {"case_id": "cases", "template": "prompts", **ORDERS}
+    ),
+    # About half of the families have silent passages. The two prompts are the paper's two
+    # conditions, not two drawn of many wordings.
+    "inter_jbbq": Measured(
+        "accuracy (ambiguous)",
+        _right,
+        {
+            "family": "ambiguous families",
+            "prompt_id": "prompts",
+            "polarity": "questions",
+            **ORDERS,
+        },
+        complete=("prompt_id", "polarity", "order"),
+    ),
+}
+
+
 def _of_pilots(
     answered: Mapping[tuple[str, str], list[str]], chosen: Asking, width: float
 ) -> Iterator[str]:
-    """A line a paper and model with answers, and one on how to make the pilots that lack."""
-    from katayori_tools.asked import MEASURED
-
-    of_papers, lacking = MEASURED, []
-    kept = "recorded" if chosen.profile == "recorded" else "stored"
-    whole = f", of all that is {kept}" if chosen.limit else ""
-    for paper in dict.fromkeys(paper for paper, _ in answered if paper not in of_papers):
+    """A table a paper and model with answers, and a line on how to make the pilots that lack."""
+    lacking = []
+    for paper in dict.fromkeys(paper for paper, _ in answered if paper not in MEASURED):
         yield f"{paper}: {NO_MEAN}"
     for (paper, name), prompt_ids in answered.items():
-        if paper not in of_papers:
+        if paper not in MEASURED:
             continue
-        found = _pilot(paper, name, prompt_ids, chosen) if prompt_ids else None
+        found = _pilot(paper, name, prompt_ids, chosen)
         if found is None:
             lacking.append(f"PAPERS={paper} MODELS={name}")
         else:
-            yield f"{paper} {name}{whole}: {advice(found[0], of_papers[paper], width, found[1])}"
-    if not lacking:
-        return
-    command = f"make live {lacking[0]} LIMIT={PILOT}"
-    more = f" and {len(lacking) - 1} more" if len(lacking) > 1 else ""
-    if kept == "recorded":
-        remedy = f"ask with {command}, then leave out --pilot recorded"
-        yield f"No answers are recorded here for {lacking[0]}{more}: {remedy}"
-    else:
-        yield f"What to ask for +-{width:g} points is told after a pilot, such as {command}"
+            yield f"{paper} {name}: {advice(found[0], MEASURED[paper], width, found[1])}"
+    if lacking:
+        more = f" and {len(lacking) - 1} more" if len(lacking) > 1 else ""
+        without = ", without --pilot recorded" if chosen.profile == "recorded" else ""
+        yield (
+            f"No answers are there to tell what to ask of {lacking[0]}{more}; a pilot is"
+            f" make live {lacking[0]} LIMIT={PILOT}, then estimate again{without}"
+        )
 
 
 def _pilot(
@@ -297,19 +356,18 @@ def _pilot(
     """The answers of a model to all items and orders of a paper that are there, and how many levels
     of the first facet the items have; None without any answer.
     """
+    of = MEASURED[paper]
+    kept = [prompt for prompt in prompts if prompt in (of.prompts or prompts)]
+    if not kept:
+        return None
     import pandas as pd
 
     from katayori.study import Study
-    from katayori_tools.asked import MEASURED
 
-    of = MEASURED[paper]
     own: dict[str, Any] = own_items(chosen.own).of(paper)
     is_live = profiles.load(chosen.profile)["answers"] == "live"
     if is_live and "orders" in get_paper(paper).own_files:
         own = {"orders": "all"} | own
-    kept = [prompt for prompt in prompts if prompt in (of.prompts or prompts)]
-    if not kept:
-        return None
     own |= {"profile": chosen.profile, "prompts": chosen.prompts, "limit": profiles.MOST}
     try:
         study = Study(paper, models=[name], asked=kept, **own)
@@ -323,105 +381,89 @@ def _pilot(
     return answers.reset_index(drop=True), items[next(iter(of.facets))].nunique()
 
 
-def advice(answers: "pd.DataFrame", of: "Measured", target: float, there: int) -> str:
-    """In one line how sure the score is, and the design that makes it as sure as wanted.
+def advice(answers: "pd.DataFrame", of: Measured, target: float, there: int) -> str:
+    """How sure the score is, and the design that makes it as sure as wanted: a line, and a table
+    of `designs` in points.
 
     Args:
         answers: of one model. of: what is measured. target: half of the 95 % interval, in points.
         there: how many levels of the first facet the items have.
     """
+    counted = of.value(answers)
+    kept = _free_of_position(counted, of)
+    first = next(iter(of.facets))
+    told = f"{of.name}; of {of.facets[first]} there are {there}"
+    if len(kept) < len(counted):
+        left = "prompts that are answered by position are left out"
+        told += f"; {left}, of which more answers would tell no more"
+    if kept.empty:
+        return f"{told}; no answer is left"
+    table = designs(kept, of, target)
+    told += f"; {n} left out, which lack answers" if (n := table["left_out"].max()) else ""
+    shown = table.drop(columns="left_out").rename(columns=dict(of.facets))
+    if table[first].max() < PILOT:
+        told += f"; too few to say, ask at least LIMIT={PILOT}"
+    elif table[first].max() > there:
+        told += "; more need items of your own"
+    return f"{told}\n{shown.to_string(index=False, float_format='{:.1f}'.format)}"
+
+
+def designs(counted: "pd.DataFrame", of: Measured, target: float) -> "pd.DataFrame":
+    """What was asked, and the design with the fewest requests that reaches the target, as
+    `components.predict` gives them, in points.
+
+    Of the first facet there may be any number from `PILOT` on. The other facets keep their levels:
+    `make live` asks every prompt of a paper, and of the orders one or all. Where prompts differ so
+    much that no number is enough for new ones, it is the design for `these` prompts alone. Columns:
+    the facets with several levels, for (new prompts or these), half_width, low and high (as far as
+    the pilot tells), status and left_out.
+    """
+    import pandas as pd
+
     from katayori.metrics.components import components, predict
 
-    counted, bound = _without_bound(of.value(answers), of)
-    words, first = of.facets, next(iter(of.facets))
-    if counted.empty and bound:
-        return f"{bound}: it answers by position, of which more answers would tell no more"
-    if counted.empty:
-        return f"0 {words[first]} answered in full are too few to say; ask at least LIMIT={PILOT}"
     facets = list(_crossed(counted, of))
-    fixed = [facet for facet in facets if facet in of.complete]
-    table = components(counted, value="value", facets=facets, fixed=fixed)
-    now = predict(table, [{}])
-    if why := _why_none(table, now, counted, facets, of):
-        return why
-    asked = {facet: int(now[facet].iloc[0]) for facet in facets}
-    told = f"{of.name} +-{100 * now['half_width'].iloc[0]:.1f} points now ("
-    told += _in_words(asked, words)
-    ones = [words[facet].removesuffix("s") for facet in of.complete if facet not in facets]
-    told += "".join(f", in one {one}" for one in ones)
-    told += f"; {bound}, left out" if bound else ""
-    left_out = table["left_out"].iloc[0]
-    told += f"; {left_out} left out, which lack answers)" if left_out else ")"
-    told += f"; for +-{target:g} points: "
-    design = smallest(table, asked, target)
-    random = [facet for facet in facets[1:] if facet not in fixed]
-    if not design and random:
-        # Prompts differ too much, or so it seems: what is left is the score under these prompts.
-        these = " and ".join(f"these {asked[facet]} {words[facet]}" for facet in random)
-        kinds = " and ".join(words[facet] for facet in random)
-        told += f"no number of {words[first]} is enough for new {kinds} with {these}"
-        told += f" (at best {_range(table, {first: NEVER})}); for {these} alone "
-        table = components(counted, value="value", facets=facets, fixed=facets[1:])
-        design = smallest(table, asked, target)
-    if not design:
-        return f"{told}more than {NEVER:,} {words[first]}"
-    told += f"{_in_words(design, words)} ({_range(table, design)})"
-    if design[first] <= there:
-        return told
-    return f"{told}; there are {there} {words[first]} here, more need items of your own"
+    first = facets[0]
+    complete = [facet for facet in facets if facet in of.complete]
+    rows = []
+    for fixed in [complete] if complete == facets[1:] else [complete, facets[1:]]:
+        table = components(counted, value="value", facets=facets, fixed=fixed)
+        now = predict(table, [{}])["half_width"].iloc[0]
+        n = smallest(table, first, target) if now > 0 else None
+        found = predict(table, [{}, {first: n}] if n else [{}])
+        quantile = 100 * found["half_width"] / found["value"].where(found["value"] > 0)
+        rows.append(
+            found.assign(
+                half_width=100 * found["half_width"],
+                low=quantile * found["se_low"],
+                high=quantile * found["se_high"],
+                left_out=table["left_out"].iloc[0],
+                status=found["status"].mask(found["half_width"] == 0, "no_variation"),
+                prompts="new" if fixed == complete else "these",
+            )
+        )
+        if n or not now > 0:
+            break
+    columns = [*facets, "prompts", "half_width", "low", "high", "status", "left_out"]
+    return pd.concat(rows, ignore_index=True)[columns].rename(columns={"prompts": "for"})
 
 
-def _without_bound(counted: "pd.DataFrame", of: "Measured") -> "tuple[pd.DataFrame, str]":
-    """The answers without those to prompts that are answered by position, and how many these are.
+def _free_of_position(counted: "pd.DataFrame", of: Measured) -> "pd.DataFrame":
+    """The answers without those to prompts that are answered by position.
 
     Prompts are looked at one by one: of two that are answered A and B nothing would be seen.
     """
     from katayori.metrics.verdicts import BOUND_ABOVE, gates
 
-    if counted.empty:
-        return counted, ""
     by = [facet for facet, word in of.facets.items() if word == "prompts"]
     found = gates(counted, factors=["answer"], by=by)
     bound = found[found["bound_share"] > BOUND_ABOVE]
     if bound.empty:
-        return counted, ""
-    least = bound["bound_share"].min()
-    share = f"{least:.0%}" if round(least, 2) > BOUND_ABOVE else f"{least:.1%}"
-    told = f"{share} and more of the answers are one letter or number"
-    told += f" in {len(bound)} of {len(found)} prompts"
-    if not by:
-        return counted.head(0), told
-    return counted[~counted[by[0]].isin(bound[by[0]])], told
+        return counted
+    return counted[~counted[by[0]].isin(bound[by[0]])] if by else counted.head(0)
 
 
-def _why_none(
-    table: "pd.DataFrame",
-    now: "pd.DataFrame",
-    counted: "pd.DataFrame",
-    facets: Sequence[str],
-    of: "Measured",
-) -> str:
-    """Why these answers tell nothing of a design; "" where they do."""
-    from katayori.metrics.components import FEW_LEVELS
-
-    words = of.facets[facets[0]]
-    n, left_out = table["clusters"].iloc[0], table["left_out"].iloc[0]
-    if n < FEW_LEVELS <= n + left_out:
-        others = _in_words({one: counted[one].nunique() for one in facets[1:]}, of.facets)
-        cells = f" in some cell of {others}" if others else ""
-        lacking = f"{left_out} of {n + left_out} {words} lack a readable answer"
-        return f"{lacking}{cells}; too few are left"
-    if n < FEW_LEVELS:
-        return f"{n} {words} answered in full are too few to say; ask at least LIMIT={PILOT}"
-    if now["status"].iloc[0] == "no_variation":
-        return f"{of.name}: all answers alike, no spread to plan with"
-    if not now["half_width"].iloc[0] > 0:
-        same = f"all {words} have the same mean, as of answers by position"
-        return f"{of.name}: {same}; no spread to plan with"
-    return ""
-
-
-def _crossed(counted: "pd.DataFrame", of: "Measured") -> Iterator[str]:
+def _crossed(counted: "pd.DataFrame", of: Measured) -> Iterator[str]:
     """The facets with several levels; complete ones where all their levels were asked."""
     first = next(iter(of.facets))
     for facet in of.facets:
@@ -431,44 +473,17 @@ def _crossed(counted: "pd.DataFrame", of: "Measured") -> Iterator[str]:
             yield facet
 
 
-def _in_words(counts: _Counts, words: Mapping[str, str]) -> str:
-    """A design as it is read."""
-    return " x ".join(
-        f"{count} {words[facet] if count > 1 else words[facet].removesuffix('s')}"
-        for facet, count in counts.items()
-    )
-
-
-def smallest(table: "pd.DataFrame", asked: _Counts, target: float) -> dict[str, int] | None:
-    """The design with the fewest requests that reaches the target; None where none does.
-
-    Of the first facet there may be any number from `PILOT` on. The other facets keep their levels:
-    `make live` asks every prompt of a paper, and of the orders one or all.
+def smallest(table: "pd.DataFrame", first: str, target: float) -> int | None:
+    """How many levels of the first facet reach half of the 95 % interval (in points) at least; None
+    where no number does.
 
     Args:
-        table: of `components`. asked: levels of each facet in it.
-        target: half of the 95 % interval, in points.
+        table: of `components`. first: the facet. target: in points.
     """
     from katayori.metrics.components import predict
 
     def enough(n: int) -> bool:
         return bool(100 * predict(table, [{first: n}])["half_width"].iloc[0] <= target)
 
-    first = next(iter(asked))
-    low, high = PILOT - 1, NEVER  # by halving
-    if not enough(high):
-        return None
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if enough(middle) else (middle, high)
-    return dict(asked) | {first: high}
-
-
-def _range(table: "pd.DataFrame", design: _Counts) -> str:
-    """The half width of a design, and between what it lies, as far as the pilot tells."""
-    from katayori.metrics.components import predict
-
-    [told] = predict(table, [design]).to_dict("records")
-    quantile = 100 * told["half_width"] / told["value"] if told["value"] else 0.0
-    reached, low, high = (quantile * told[end] for end in ("value", "se_low", "se_high"))
-    return f"+-{reached:.1f}; {low:.1f} to {high:.1f} as far as this pilot tells"
+    place = bisect_left(range(PILOT, NEVER + 1), True, key=enough)
+    return PILOT + place if PILOT + place <= NEVER else None

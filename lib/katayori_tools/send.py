@@ -1,47 +1,91 @@
-"""One request over the wire: the lean path behind the collector.
+"""One request over the wire: the lean path behind the collector, and how replies are read.
 
-The openai client resolves base URL, authentication and headers and names the exceptions; the
+The openai client resolves base URL, authentication and headers, by its public properties; the
 request itself goes through aiohttp with orjson, about ten times cheaper an answer than the client's
-own call. Address, headers and query come from the client's public properties; nothing of the
-package that is private is used, so that its next release changes nothing here.
+own call.
+
+A likelihood prompt (`kind: likelihood`) asks how likely a model finds given texts as its answer.
+Nothing is generated; an answer is stored as the text `[[sum_logp, n_tokens], ...]`, one pair a
+continuation, in their order. Of a vLLM server the log probabilities of a prompt's own tokens are
+asked: the chat ends with a continuation as the assistant's unfinished turn, and
+`prompt_logprobs: 0` returns those of the prompt's tokens and no others. The same call without it
+says where the continuation begins. One token is generated, since a server generates at least one.
 """
 
-import email.utils
+import json
 import math
 import os
 import re
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from datetime import UTC
+from email.utils import parsedate_to_datetime
+from functools import lru_cache
 from typing import Any, Self
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
 
 from katayori.errors import KatayoriError
 from katayori.finish_reasons import LONGEST, ended
 from katayori.prompting.letters import letter_of, parse_verdict
-from katayori.prompting.models import Endpoint, Model
+from katayori.prompting.models import LOOPBACK, Endpoint, Model, can_score
 from katayori.prompting.requests import Request, Response
 from katayori.report.tables import visible
-from katayori_tools import likelihood
 
 #: A reply keeps so much text; a server that never ends would fill the disk.
 MAX_TEXT = 2**20  # bytes
 #: In a cause: a filter stopped the request, which is the provider's own decision.
 FILTERED = ("content_filter", "content management policy")
-#: What is asked, by the kind of an endpoint; all others are asked for chats.
-PATHS = {"completions": "completions"}
-#: The openai package's exception for a status; others below 500 are plain `APIStatusError`.
-ERRORS = {
-    400: "BadRequestError",
-    401: "AuthenticationError",
-    403: "PermissionDeniedError",
-    404: "NotFoundError",
-    409: "ConflictError",
-    422: "UnprocessableEntityError",
-    429: "RateLimitError",
-}
+#: Statuses with which every request of a run would fail: key refused, model or address unknown.
+FOR_ALL = (401, 403, 404)
+#: What makes a chat's last message the unfinished turn of the assistant.
+UNFINISHED = {"add_generation_prompt": False, "continue_final_message": True}
 _SPECIAL = re.compile(r"<[^<>]{0,40}>")  # end-of-text tokens, which some servers list
 _HOMES = re.compile(r"(/home|/Users|[A-Za-z]:\\Users)[/\\][^/\\\s\"']+")
+_ended = lru_cache(1000)(ended)
+
+
+class ServerError(ValueError):
+    """A request without an answer, and why.
+
+    `status`: of the reply, or what the failure has by its own word, 500 where nothing tells one: a
+    broken connection is the server's trouble, too. `wait`: so many seconds the server asks to be
+    left alone.
+    """
+
+    def __init__(self, cause: str, status: int = 500, wait: float = 0.0) -> None:
+        super().__init__(cause)
+        self.status, self.wait = status, wait
+
+
+def failed(cause: str) -> Response:
+    """What a request without an answer is stored as: what a filter stopped is no error."""
+    filtered = any(words in cause for words in FILTERED)
+    return Response("filtered" if filtered else "error", error=cause[:300])
+
+
+def cause_of(said: Any) -> str:
+    """What an `error` of a reply says, with its code where it has one."""
+    if not isinstance(said, dict):
+        return str(said)
+    code = said.get("code")
+    return f"{said.get('message') or 'no message'}" + (f" [{code}]" if code else "")
+
+
+def refuse_failure(part: Any) -> None:
+    """Raises ServerError where an answer, or a choice of it, holds an error."""
+    said = part.get("error") if isinstance(part, dict) else None
+    if not said:
+        return
+    cause = f"error within an answer: {cause_of(said)}"
+    code = str(said.get("code")) if isinstance(said, dict) else ""
+    status = int(code) if re.fullmatch("[45][0-9][0-9]", code) else 500
+    # A filter's decision is final, whatever its status.
+    raise ServerError(cause, 400 if failed(cause).outcome == "filtered" else status)
+
+
+# -- chats and completions -------------------------------------------------------------------------
 
 
 def wire_body(request: Request, model: Model, endpoint: Endpoint) -> dict[str, Any]:
@@ -62,10 +106,6 @@ def wire_body(request: Request, model: Model, endpoint: Endpoint) -> dict[str, A
     return body
 
 
-def _without_logprobs(body: dict[str, Any]) -> dict[str, Any]:
-    return {k: v for k, v in body.items() if k not in ("logprobs", "top_logprobs")}
-
-
 def read_completion(body: Any, request: Request) -> Response:
     """Turn a chat-completion object into a Response.
 
@@ -84,7 +124,9 @@ def _read(body: Any, request: Request) -> Response:
         raise ValueError("no choices in the answer")
     choice, usage = choices[0], body.get("usage") or {}
     refuse_failure(choice)  # as OpenRouter sends it, beside half a text
-    message, finish = choice.get("message") or {}, _finish_reason(choice)
+    message = choice.get("message") or {}
+    word = choice.get("finish_reason")
+    finish = "" if word is None else str(word)[:LONGEST]
     text = message.get("content") or choice.get("text") or ""
     if isinstance(text, list):  # some vendors send parts
         text = "".join(part.get("text") or "" for part in text)
@@ -97,21 +139,21 @@ def _read(body: Any, request: Request) -> Response:
     if len(text) > MAX_TEXT // 4 and len(raw := text.encode("utf-8", "replace")) > MAX_TEXT:
         text = raw[:MAX_TEXT].decode("utf-8", "ignore")
         outcome, error = "truncated", "longer than 1 MiB"
-    response = Response(outcome, text, finish, top, error=error)
-    response.prompt_tokens = _count(usage.get("prompt_tokens"))
-    response.completion_tokens = _count(usage.get("completion_tokens"))
-    response.model_answered = str(body.get("model") or "")
-    response.fingerprint = str(body.get("system_fingerprint") or "")
-    return response
+    return Response(
+        outcome,
+        text,
+        finish,
+        top,
+        _count(usage.get("prompt_tokens")),
+        _count(usage.get("completion_tokens")),
+        str(body.get("model") or ""),
+        str(body.get("system_fingerprint") or ""),
+        error=error,
+    )
 
 
 def _count(value: Any) -> int | None:
     return value if isinstance(value, int) and 0 <= value < 2**53 else None
-
-
-def _finish_reason(choice: dict[str, Any]) -> str:
-    word = choice.get("finish_reason")
-    return "" if word is None else str(word)[:LONGEST]
 
 
 def _outcome(
@@ -122,7 +164,7 @@ def _outcome(
     Raises ServerError where the word says that the server failed.
     """
     limit = request.body.get("max_tokens") or request.body.get("max_completion_tokens")
-    found = ended(finish, one_token=limit == 1)
+    found = _ended(finish, one_token=limit == 1)
     if found.again:
         raise ServerError(found.note)
     if message.get("refusal") and found.outcome != "filtered":
@@ -175,41 +217,92 @@ def verdict_position(tokens: Sequence[str]) -> int:
     return named[-1] if named else next((n for n, t in enumerate(tokens) if t.strip()), 0)
 
 
-def cause_of(said: Any) -> str:
-    """What an `error` of a reply says, with its code where it has one."""
-    if not isinstance(said, dict):
-        return str(said)
-    code = said.get("code")
-    return f"{said.get('message') or 'no message'}" + (f" [{code}]" if code else "")
+# -- likelihoods -----------------------------------------------------------------------------------
 
 
-def failed(cause: str) -> Response:
-    """What a request without an answer is stored as: what a filter stopped is no error."""
-    filtered = any(words in cause for words in FILTERED)
-    return Response("filtered" if filtered else "error", error=cause[:300])
-
-
-class ServerError(ValueError):
-    """An answer of status 200 that says itself that the server failed.
-
-    `status_code`: the status that the failure has by its own word, 500 where it tells none; a
-    filter's is 400, which asking again cannot change.
-    """
-
-    def __init__(self, cause: str, status_code: int = 500) -> None:
-        super().__init__(cause)
-        self.status_code = status_code
-
-
-def refuse_failure(part: Any) -> None:
-    """Raises ServerError where an answer, or a choice of it, holds an error."""
-    said = part.get("error") if isinstance(part, dict) else None
-    if not said:
+def check_can_score(requests: Sequence[Request], model: Model, endpoint: Endpoint) -> None:
+    """Raises KatayoriError where some request needs scores that the endpoint cannot give."""
+    first = next((request for request in requests if request.likelihood), None)
+    if first is None or can_score(model, endpoint):
         return
-    cause = f"error within an answer: {cause_of(said)}"
-    code = str(said.get("code")) if isinstance(said, dict) else ""
-    status = int(code) if re.fullmatch("[45][0-9][0-9]", code) else 500
-    raise ServerError(cause, 400 if failed(cause).outcome == "filtered" else status)
+    ours = f"NAME@local-scorer{'' if endpoint.kind == 'local' else ' (a model of our own)'}"
+    raise KatayoriError(
+        f"{endpoint.name} cannot score given continuations (prompt {first.prompt_id});"
+        f" ask {ours} or a vLLM server of yours as NAME@vllm"
+    )
+
+
+def scored(request: Request, scores: Any) -> Response:
+    """Scores that came for a request as the Response to be stored: log probabilities to five
+    decimals.
+
+    What is not one finite pair a continuation becomes the outcome `error`, which is asked again.
+    """
+    if isinstance(scores, dict):
+        return Response("error", error=str(scores.get("error") or "no cause given")[:300])
+    n = len(request.body["continuations"])
+    try:
+        pairs = [[round(float(logp), 5), tokens] for logp, tokens in scores]
+        if len(pairs) != n:
+            raise ValueError(f"{len(pairs)} scores for {n} continuations")
+        for logp, tokens in pairs:
+            if not math.isfinite(logp) or logp > 0:
+                raise ValueError(f"{logp} is no log probability")
+            if type(tokens) is not int or tokens < 1:
+                raise ValueError(f"{tokens!r} is no number of tokens")
+    except (TypeError, ValueError, OverflowError) as e:
+        return Response("error", error=f"wrong scores: {e}"[:300])
+    return Response("ok", json.dumps(pairs), "scored")
+
+
+def scoring_bodies(request: Request, model: Model) -> list[dict[str, Any]]:
+    """What is posted to a vLLM server: the prompt alone, then the prompt with each continuation."""
+    messages = request.body["messages"]
+    shared = {"model": model.vendor_id, "max_tokens": 1, "temperature": 0, "prompt_logprobs": 0}
+    posted = [shared | {"messages": messages, "add_generation_prompt": True}]
+    for text in request.body["continuations"]:
+        turn = {"role": "assistant", "content": text}
+        posted.append(shared | {"messages": [*messages, turn]} | UNFINISHED)
+    return posted
+
+
+def read_scores(replies: Sequence[Any], request: Request) -> Response:
+    """The Response from the replies to `scoring_bodies`; what cannot be read is an `error`.
+
+    The tokens of the prompt alone must begin each prompt with a continuation: elsewhere the
+    tokenizer joins both, or the template writes something else there.
+    """
+    try:
+        alone, *others = [_tokens(reply) for reply in replies]
+        start = [token for token, _ in alone]
+        if any([token for token, _ in one[: len(start)]] != start for one in others):
+            raise ValueError("prompt and continuation share a token: their border cannot be told")
+    except ValueError as e:
+        return Response("error", error=str(e))
+    rest = [[logp for _, logp in one[len(start) :]] for one in others]
+    response = scored(request, [(sum(logps), len(logps)) for logps in rest])
+    response.prompt_tokens = len(alone) + 1  # of the first token there is no log probability
+    response.model_answered = str(replies[0].get("model") or "")
+    return response
+
+
+def _tokens(reply: Any) -> list[tuple[str, float]]:
+    """Token id and log probability of each token of a prompt but the first."""
+    found = reply.get("prompt_logprobs") if isinstance(reply, dict) else None
+    if not isinstance(found, list) or not all(found[1:]):
+        raise ValueError("the server returns no prompt_logprobs: is it vLLM?")
+    tokens = []
+    for place in found[1:]:
+        try:
+            [(token, about)] = place.items()
+            tokens.append((str(token), float(about["logprob"])))
+        except (AttributeError, KeyError, TypeError, ValueError):
+            cause = "a token without log probability, or other tokens than the prompt's own"
+            raise ValueError(f"prompt_logprobs holds {cause}") from None
+    return tokens
+
+
+# -- address, key, headers -------------------------------------------------------------------------
 
 
 def address(client: Any, kind: str, model: str) -> str:
@@ -219,16 +312,12 @@ def address(client: Any, kind: str, model: str) -> str:
     model; with `azure` that is the name of the deployment, which stands in the path:
     `{base}/deployments/{model}/chat/completions?api-version=...`, see "Azure OpenAI in Foundry
     Models REST API reference", Chat completions. An endpoint that names its deployment keeps it.
-
-    >>> from types import SimpleNamespace as Client
-    >>> address(Client(base_url="http://127.0.0.1/v1/", default_query={}), "completions", "m")
-    'http://127.0.0.1/v1/completions'
     """
     base = urlsplit(str(client.base_url))
     path = base.path.rstrip("/")
     if kind == "azure" and "/deployments/" not in f"{path}/":
         path += f"/deployments/{quote(model, safe='')}"
-    path += "/" + PATHS.get(kind, "chat/completions")
+    path += "/completions" if kind == "completions" else "/chat/completions"
     query = dict(parse_qsl(base.query, keep_blank_values=True)) | client.default_query
     return urlunsplit((base.scheme, base.netloc, path, urlencode(query), ""))
 
@@ -237,73 +326,28 @@ def headers_of(client: Any) -> dict[str, str]:
     """The headers of every request, names in lower case; the key is among them.
 
     What the client marks as left out is no text, and is left out.
-
-    >>> from types import SimpleNamespace as Client
-    >>> made = Client(auth_headers={"Authorization": "Bearer k"}, default_headers={"X": object()})
-    >>> headers_of(made)
-    {'authorization': 'Bearer k'}
     """
     given = {**client.auth_headers, **client.default_headers}
     return {name.lower(): value for name, value in given.items() if isinstance(value, str)}
 
 
-def retry_after(headers: Mapping[str, str] | None, now: float | None = None) -> float:
+def retry_after(headers: Mapping[str, str], now: float | None = None) -> float:
     """Seconds that a server asks to be left alone; 0 where it says nothing that can be read.
 
     `headers` finds names in lower case. `retry-after-ms` (milliseconds, some vendors) comes before
     `retry-after` (seconds, or a date; RFC 9110, section 10.2.3). `now` is a time in seconds since
     1970, by default the present one.
-
-    >>> retry_after({"retry-after": "1.5"})
-    1.5
-    >>> retry_after({"retry-after": "Thu, 01 Jan 1970 00:01:00 GMT"}, now=0)
-    60.0
     """
-    given = headers or {}
     for name, unit in (("retry-after-ms", 1000), ("retry-after", 1)):
-        try:
-            seconds = float(given.get(name, "")) / unit
-        except ValueError:
-            continue
-        return max(0.0, seconds) if math.isfinite(seconds) else 0.0
-    at = _seconds_of(given.get("retry-after", ""))
-    return max(0.0, at - (time.time() if now is None else now))
-
-
-def _seconds_of(date: str) -> float:
-    """A date of HTTP in seconds since 1970; 0 where it is none."""
-    parsed = email.utils.parsedate_tz(date)
-    if parsed is None:
-        return 0.0
-    try:
+        with suppress(ValueError):
+            seconds = float(headers.get(name, "")) / unit
+            return max(0.0, seconds) if math.isfinite(seconds) else 0.0
+    with suppress(ValueError, OverflowError):
+        date = parsedate_to_datetime(headers.get("retry-after", ""))
         # One of its three forms names no zone; all mean GMT, never this machine's.
-        return float(email.utils.mktime_tz((*parsed[:9], parsed[9] or 0)))
-    except (ValueError, OverflowError, OSError):
-        return 0.0
-
-
-def status_error(
-    status: int, message: str, *, url: str, headers: Mapping[str, str], body: Any
-) -> Exception:
-    """The openai package's exception for a status that is no answer, with the reply's headers.
-
-    The request in it holds the address only: no key can be printed with the exception.
-    """
-    import httpx2
-    import openai
-
-    usual = "InternalServerError" if status >= 500 else "APIStatusError"
-    kind: type[openai.APIStatusError] = getattr(openai, ERRORS.get(status, usual))
-    reply = httpx2.Response(status, headers=dict(headers), request=posted(url))
-    told = body.get("error", body) if isinstance(body, dict) else body
-    return kind(message, response=reply, body=told)
-
-
-def posted(url: str) -> Any:
-    """The request that the openai package's exceptions carry, without headers and body."""
-    import httpx2
-
-    return httpx2.Request("POST", url)
+        at = date.replace(tzinfo=date.tzinfo or UTC).timestamp()
+        return max(0.0, at - (time.time() if now is None else now))
+    return 0.0
 
 
 def key_of(endpoint: Endpoint) -> str:
@@ -322,10 +366,13 @@ def key_of(endpoint: Endpoint) -> str:
     return key or "none"
 
 
+# -- sending ---------------------------------------------------------------------------------------
+
+
 class Sender:
     """Sends requests of one model to one endpoint: `async with Sender(model, endpoint) as sender`.
 
-    Raises openai's exception types from `send`, and KatayoriError at once where the key is missing.
+    Raises KatayoriError at once where the key is missing.
     """
 
     def __init__(
@@ -339,10 +386,7 @@ class Sender:
     ):
         self.model, self.endpoint, self.timeout, self.limit = model, endpoint, timeout, limit
         self.base_url, self._key = endpoint.address(base_url), key_of(endpoint)
-        self._session: Any = None
-        self._reached = False
-        self.refuses_logprobs = ""  # in the server's own words
-        self.quiet = False
+        self._reached = self.quiet = self.refuses_logprobs = False
         self._announced: set[str] = set()
 
     async def __aenter__(self) -> Self:
@@ -356,17 +400,15 @@ class Sender:
         else:
             self.client = openai.AsyncOpenAI(base_url=self.base_url, **options)
         self.url = address(self.client, self.endpoint.kind, self.model.vendor_id)
-        options = {"headers": headers_of(self.client)}
-        options["timeout"] = aiohttp.ClientTimeout(
-            total=self.timeout, sock_connect=min(30, self.timeout)
+        connect = min(30, self.timeout)
+        self._session = aiohttp.ClientSession(
+            headers=headers_of(self.client),
+            timeout=aiohttp.ClientTimeout(total=self.timeout, sock_connect=connect),
+            connector=aiohttp.TCPConnector(limit=self.limit),
+            cookie_jar=aiohttp.DummyCookieJar(),
+            # Proxies of the environment, as the client does; they have no business with loopback.
+            trust_env=urlsplit(self.url).hostname not in LOOPBACK,
         )
-        options |= {
-            "connector": aiohttp.TCPConnector(limit=self.limit),
-            "cookie_jar": aiohttp.DummyCookieJar(),
-        }
-        # Proxies of the environment, as the client does; they have no business with loopback.
-        options["trust_env"] = urlsplit(self.url).hostname not in ("127.0.0.1", "localhost", "::1")
-        self._session = aiohttp.ClientSession(**options)
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -376,30 +418,25 @@ class Sender:
     async def send(self, request: Request) -> Response:
         """Ask once; no retry here.
 
-        Raises openai.APIError subclasses; ValueError for an answer that is malformed. A likelihood
-        request takes one call a continuation and one for the prompt alone.
+        Raises ServerError for what is no answer, ValueError for one that is malformed, and
+        KatayoriError where every request would fail alike. A likelihood request takes one call a
+        continuation and one for the prompt alone.
         """
         started = time.perf_counter()
         if request.likelihood:
-            response = await self._score(request)
+            bodies = scoring_bodies(request, self.model)
+            response = read_scores([await self._post(body) for body in bodies], request)
         else:
             body = wire_body(request, self.model, self.endpoint)
             if self.refuses_logprobs and self._may_leave_out_logprobs(request):
-                body = _without_logprobs(body)
+                body = {k: v for k, v in body.items() if k not in ("logprobs", "top_logprobs")}
             response = read_completion(await self._post(body), request)
         response.latency = round(time.perf_counter() - started, 4)
         return response
 
-    async def _score(self, request: Request) -> Response:
-        """Scores the continuations by the log probabilities of prompts that end with them."""
-        bodies = likelihood.bodies(request, self.model)
-        replies = [await self._post(body) for body in bodies]
-        return likelihood.read(replies, request)
-
     async def _post(self, body: dict[str, Any]) -> Any:
         """One call: the parsed answer. Raises as `send` does."""
         import aiohttp
-        import openai
         import orjson
 
         try:
@@ -411,35 +448,45 @@ class Sender:
                 raw = self.mask(await reply.read())
                 status, headers = reply.status, reply.headers
         except TimeoutError:
-            raise openai.APITimeoutError(request=posted(self.url)) from None
+            raise ServerError(f"TimeoutError: no answer within {self.timeout:g} s") from None
         except aiohttp.ClientError as e:
             if isinstance(e, aiohttp.ClientConnectorError) and not self._reached:
                 raise KatayoriError(
                     f"{self.endpoint.name} cannot be reached: {e}; is the server running?"
                 ) from None
-            raise openai.APIConnectionError(
-                message=f"{type(e).__name__}: {e}", request=posted(self.url)
-            ) from None
+            raise ServerError(f"{type(e).__name__}: {e}") from None
         try:
             parsed = orjson.loads(raw)
         except orjson.JSONDecodeError:
             parsed = None
+        if status in FOR_ALL:
+            raise KatayoriError(self._why_none(status))
         if status >= 300:
             said = parsed.get("error") if isinstance(parsed, dict) else None
-            message = f"{status}: {cause_of(said or raw[:300].decode('utf-8', 'replace'))}"
-            raise status_error(status, message, url=self.url, headers=headers, body=parsed)
+            cause = cause_of(said or raw[:300].decode("utf-8", "replace"))
+            raise ServerError(f"status {status}: {cause}", status, retry_after(headers))
         if parsed is None:
             raise ValueError("the answer is not JSON")
         refuse_failure(parsed)
         return parsed
 
+    def _why_none(self, status: int) -> str:
+        """Why every request fails alike, in one line."""
+        name = self.endpoint.name
+        if status == 404:
+            cause = f"{name} knows no model {self.model.vendor_id!r}"
+            return f"{cause} (404): check its name and the base URL"
+        hint = f" (key from {self.endpoint.key_env})" if self.endpoint.key_env else ""
+        return f"{name} refused the key{hint}: status {status}"
+
     def leave_out_logprobs(self, request: Request, error: Exception) -> bool:
         """Whether to ask again without log probabilities: a user's server refused that field."""
         refused = "logprob" in str(error) and self._may_leave_out_logprobs(request)
-        if refused and not self.refuses_logprobs:
-            self.refuses_logprobs = self.hide(str(error))[:200]
-            self.announce("logprobs", f"it refuses log probabilities ({self.refuses_logprobs}); "
-                          "the others are asked without them")  # fmt: skip
+        if refused:
+            self.refuses_logprobs = True
+            said = self.hide(str(error))[:200]
+            told = f"it refuses log probabilities ({said}); the others are asked without them"
+            self.announce("logprobs", told)
         return refused
 
     @staticmethod

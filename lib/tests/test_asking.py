@@ -1,20 +1,18 @@
 """`make record`, `make live` and `make estimate` below the command line, against the double; no engine, no notebook."""
 
-import json
 import re
 from dataclasses import replace
 
 import pytest
 from api_double import Double
 
-from katayori import paths
 from katayori.errors import KatayoriError
 from katayori.papers import get_paper, paper_ids
 from katayori.prompting.models import get_model
 from katayori.prompting.prompts import load_prompts
 from katayori.prompting.requests import Response, build
 from katayori.prompting.store import store_path
-from katayori_tools import asking, live, notebooks, planning, record
+from katayori_tools import asking, live, planning, record
 from katayori_tools.answer_store import Store
 from katayori_tools.choices import Asking, Sending, filled
 
@@ -28,14 +26,10 @@ def _record(**given) -> int:
     return record.record(papers="discrim_eval", **given)
 
 
-def test_names():
-    assert notebooks.names(" a, b c,,d ") == ["a", "b", "c", "d"] and notebooks.names(None) == []
-
-
 def test_the_prompts_of_an_item_are_asked_next_to_each_other(house):
     model, endpoint = get_model("smollm2-135m@local-vllm")
     requests = asking.requests_of(
-        "discrim_eval", model, endpoint, ["de_answer_line", "de_answer_prefix"]
+        "discrim_eval", model, endpoint, ["de_answer_line", "de_answer_prefix"], asking.Scope()
     )
     assert len(requests) == 2 * 270 and [r.item_id for r in requests[::2]] == [
         r.item_id for r in requests[1::2]
@@ -49,17 +43,14 @@ def test_the_prompts_of_an_item_are_asked_next_to_each_other(house):
 @pytest.mark.parametrize(
     "call, says",
     [
-        (lambda: asking.items_of("other", "study"), "unknown paper with items to ask"),
         (
-            lambda: asking.items_of("discrim_eval", "studdy"),
+            lambda: record.items_of("discrim_eval", "studdy"),
             "unknown data set of discrim_eval 'studdy'",
         ),
         (
-            lambda: asking.plan("other"),
-            "unknown paper 'other'.*discrim_eval",
-        ),
-        (
-            lambda: asking.requests_of("discrim_eval", *get_model("gpt-4o"), ["de_answer"]),
+            lambda: asking.requests_of(
+                "discrim_eval", *get_model("gpt-4o"), ["de_answer"], asking.Scope()
+            ),
             "unknown prompt of discrim_eval 'de_answer'.*de_answer_line",
         ),
         (
@@ -77,13 +68,8 @@ def test_wrong_names_get_one_line(house, call, says):
 @pytest.mark.parametrize("paper", paper_ids())
 def test_a_whole_set_is_asked_as_a_study_reads_it(paper):
     """Also where some of its items were written anew after the first recording."""
-    ways = {"whole": {}, "all": {"limit": 1_000_000}, "recorded": {"is_recorded": True}}
-    ids = {
-        name: {row["item_id"] for row in asking.items_of(paper, "study", **how)}
-        for name, how in ways.items()
-    }
-    assert ids["whole"] == ids["all"]
-    assert (ids["whole"] != ids["recorded"]) == ("+" in get_paper(paper).variant_of("study", ""))
+    whole, most = (asking.load_rows(paper, "study", limit=n) for n in (None, 1_000_000))
+    assert set(whole["item_id"]) == set(most["item_id"])
 
 
 def test_live_asks_whole_questions_and_then_runs_the_notebooks(house, monkeypatch, capsys):
@@ -130,45 +116,6 @@ def test_estimate_asks_nothing(house, capsys):
     assert unknown.split()[-3:] == ["unknown"] * 3
 
 
-def test_the_shipped_plan_names_what_exists():
-    for paper in paper_ids():
-        entries = asking.plan(paper)
-        prompts = {file.stem for file in (paths.data_dir() / "prompts" / paper).glob("*.yaml")}
-        for entry in entries:
-            known = (
-                "study",
-                "official",
-                *sum((one.more for one in map(get_paper, paper_ids())), ()),
-            )
-            assert set(entry["prompts"]) <= prompts and entry["dataset"] in known, json.dumps(entry)
-            assert all(get_model(name)[1].kind == "local" for name in entry["models"])
-
-
-@pytest.mark.slow
-def test_every_entry_of_the_shipped_plan_has_items_to_ask():
-    """Each study entry gives requests with every place filled; earlier answers are stood in for."""
-    if not paths.mirror_dirs():
-        pytest.skip("KATAYORI_MIRROR is not set")
-    model, endpoint = get_model("qwen2.5-coder-0.5b@local-vllm")
-    counts = {}
-    for paper in paper_ids():
-        for entry in asking.plan(paper):
-            sample = entry.get("sample") or entry.get("size")
-            scope = asking.Scope(entry["dataset"], sample=sample)
-            asked = asking.requests_of(
-                paper, model, endpoint, entry["prompts"], scope, stand_in="x"
-            )
-            assert entry.get("whole", "item_id") in (asked[0].fields if asked else entry.values())
-            assert not [
-                q for q in asked if re.search(r"\{[a-z_]+\}", q.body["messages"][-1]["content"])
-            ]
-            counts[paper, entry["dataset"], *entry["prompts"]] = len(asked)
-    assert counts["persona_jbbq", "study", "pj_cot_two_step_ja"] == 300
-    assert counts["logprob_judge", "study", "lj_reason", "lj_reason_criteria"] == 2 * 204
-    assert counts["jubaku_v2", "official", "ju_official"] == 240
-    assert counts["inter_jbbq", "study", "ij_basic_ja", "ij_debias_ja"] == 5760
-
-
 def _estimated(capsys, **given) -> list[str]:
     """The lines of an estimate that say what is asked anew."""
     assert planning.estimate(chosen(models=LOCAL, limit=1, **given)) == 0
@@ -181,7 +128,9 @@ YES = Response("ok", "Answer: yes", "stop")
 
 def test_estimate_says_what_is_asked_anew_of_rewritten_items_and_kept(house, capsys):
     """An item with its id and another text than the store has; the old answer stays."""
-    asked = asking.requests_of("discrim_eval", *get_model(LOCAL), ["de_answer_line"])
+    asked = asking.requests_of(
+        "discrim_eval", *get_model(LOCAL), ["de_answer_line"], asking.Scope()
+    )
     assert _estimated(capsys) == []
     with Store(store_path()) as store:
         for request in asked[:2]:

@@ -1,11 +1,10 @@
-"""Requests as OpenAI Batch files: out, through files and batches of the double, back, merged; nothing asked twice."""
+"""Requests as OpenAI Batch files: out, back, merged; nothing asked twice."""
 
 import json
 from pathlib import Path
 
 import pytest
-from api_double import Double, counts, requests_for, yes_no_frame
-from batch_double import BatchDouble
+from api_double import Double, counts, requests_for
 from conftest import CANARY
 
 from katayori.prompting.models import get_model
@@ -118,97 +117,63 @@ def test_requests_that_are_the_same_to_the_letter_are_written_once(here, tmp_pat
     """Also where they stand in different parts: two items may have the same text."""
     one, other = requests_for(2)
 
-    class Twice(asking.StepPlan):
+    class Twice(asking.Step):
         def parts(self, *_):
             return iter([[one, other], [one]])
 
-    step = Twice("discrim_eval", MODEL, *get_model(MODEL), [], asking.STUDY_SET)
+    step = Twice("discrim_eval", MODEL, *get_model(MODEL), [], asking.Scope())
     state = {"shards": {}}
-    [name], counts = batch.add_shards(tmp_path, state, step, 10)
+    [name], counts = batch._add_shards(tmp_path, state, step, 10)
     assert state["shards"][name]["requests"] == counts["asked"] == 2
     assert [row["custom_id"] for row in lines(tmp_path, name)] == [one.key, other.key]
 
 
-def test_through_files_and_batches_and_then_live_asks_nothing(here, capsys):
-    folder = export(here, shard=100)
-    with BatchDouble(rounds=1) as double:
-        assert run("submit", folder, base_url=double.url) == 0
-        assert (double.uploads, double.created) == (3, 3)
-        assert run("submit", folder, base_url=double.url) == 0
-        assert (double.uploads, double.created) == (3, 3)  # nothing twice
-        assert run("fetch", folder, base_url=double.url) == 0 and not stored()  # not finished yet
-        assert "in_progress" in capsys.readouterr().out
-        assert run("fetch", folder, base_url=double.url) == 0
-        polls = double.polls
-        assert set(stored().values()) == {"ok"} and len(stored()) == 270
-        assert run("fetch", folder, base_url=double.url) == 0 and double.polls == polls
-        before = contents()
-        model, endpoint = get_model(MODEL)
-        asked = double.asked
-        with Store(store_path()) as store:
-            told = collect_sync(
-                live_requests(), model, endpoint, store, base_url=double.url, progress=False
-            )
-        assert told.asked == 0 and told.stored == 270 and double.asked == asked
-    assert run("import", folder) == 0 and contents() == before
-    with Store(store_path()) as store:
-        requests = live_requests()
-        answers = [answer for _, answer in store.get(requests)]
-    assert answers[0].created == 1_750_000_000 and answers[0].model_answered == "m-vendor"
-    assert (answers[0].prompt_tokens, answers[0].completion_tokens, answers[0].fingerprint) == (
-        50,
-        4,
-        "fp",
-    )
-    assert set(yes_no_frame(requests, answers, "live")["answer"]) == {"yes"}
-    out = capsys.readouterr().out
-    assert "270 already stored; 0 of 270 requests still to ask" in out
-    assert CANARY not in out and all("Bearer " + CANARY in key for key in double.keys)
-    assert not [f.name for f in folder.iterdir() if CANARY.encode() in f.read_bytes()]
-
-
-FAULT_OF = {
-    0: "expired",
-    1: "server_error",
-    2: "filtered",
-    3: "vllm",
-    4: "empty_choices",
-    5: "text",
-    6: "lost",
+#: Lines of an error file (`response` null), or of the output with another status, and their cause.
+FAULTS = {
+    "window ended [batch_expired]": {
+        "response": None,
+        "error": {"code": "batch_expired", "message": "the completion window ended"},
+    },
+    "broken inside": {
+        "response": {"status_code": 500, "body": {"error": {"message": "broken inside"}}},
+    },
+    "refused [content_filter]": {
+        "response": {
+            "status_code": 400,
+            "body": {"error": {"message": "refused", "code": "content_filter"}},
+        },
+    },
+    "too long [400]": {
+        "response": {"status_code": 400, "request_id": "r", "body": None},
+        "error": {"error": {"message": "too long", "type": "BadRequestError", "code": 400}},
+    },
+    "no choices": {"response": {"status_code": 200, "body": {"choices": []}}},
+    "URL is not supported": {
+        "response": {"status_code": 400, "body": None},
+        "error": "URL is not supported",
+    },
 }
 
 
 def test_partial_and_failed_lines_merge_and_the_next_run_sends_what_is_missing(here, capsys):
     folder = export(here)
-    with BatchDouble(lambda body, n: FAULT_OF.get(n), ends="expired") as double:
-        run("submit", folder, base_url=double.url)
-        assert run("fetch", folder, base_url=double.url) == 0
-        out = capsys.readouterr().out
-        kinds = list(stored().values())
-        assert (kinds.count("ok"), kinds.count("error"), kinds.count("filtered")) == (263, 5, 1)
-        assert "5 failed, 1 filtered, 263 ok; 6 of 270 requests still to ask" in out
-        for cause in (
-            "window ended [batch_expired]",
-            "broken inside",
-            "too long [400]",
-            "no choices",
-            "not supported",
-        ):
-            assert out.count(cause) == 1
-        before = contents()
-        assert run("import", folder) == 0 and contents() == before
-        model, endpoint = get_model(MODEL)
-        asked = double.asked
-        with Store(store_path()) as store:
-            collect_sync(
-                live_requests(), model, endpoint, store, base_url=double.url, progress=False
-            )
-            assert counts(store) == {"ok": 269, "filtered": 1}
-        assert double.asked == asked + 6
-        after = contents()
-        assert (
-            run("import", folder) == 0 and contents() == after
-        )  # a failed line takes no answer's place
+    ids = [one["custom_id"] for one in lines(folder)]
+    failed = [result(i, **fault) for i, fault in zip(ids, FAULTS.values(), strict=False)]
+    write(folder / "errors-1.jsonl", failed)
+    write(folder / "results-1.jsonl", [result(i) for i in ids[len(FAULTS) + 1 :]][::-1])
+    assert run("import", folder) == 0
+    out = capsys.readouterr().out
+    assert "5 failed, 1 filtered, 263 ok; 6 of 270 requests still to ask" in out
+    assert [out.count(cause) for cause in FAULTS] == [1, 1, 0, 1, 1, 1]
+    before = contents()
+    assert run("import", folder) == 0 and contents() == before
+    model, endpoint = get_model(MODEL)
+    with Double() as double, Store(store_path()) as store:
+        options = {"base_url": double.url, "progress": False}
+        collect_sync(live_requests(), model, endpoint, store, **options)
+        assert counts(store) == {"ok": 269, "filtered": 1} and double.asked == 6
+    after = contents()
+    assert run("import", folder) == 0 and contents() == after  # a failure takes no answer's place
 
 
 def test_what_is_left_can_be_exported_again(here):
@@ -269,62 +234,16 @@ def test_no_model_gets_the_answers_of_another(here, capsys):
     assert "270 row(s) belongs to no request of this run" in capsys.readouterr().out
 
 
-def test_a_batch_started_but_not_noted_is_found_again(here, capsys):
-    """A killed `submit`, or a lost answer, must not pay twice; and the key is in no message."""
-    folder = export(here, shard=200)
-    with BatchDouble(errors=[True]) as double:
-        assert run("submit", folder, base_url=double.url) == 2
-        said = capsys.readouterr().err
-        assert "gateway lost it" in said and "start again to go on" in said and CANARY not in said
-        assert run("submit", folder, base_url=double.url) == 0 and double.created == 2
-        assert run("fetch", folder, base_url=double.url) == 0 and len(stored()) == 270
-
-
-def test_a_shard_that_was_edited_is_not_sent(here, capsys):
-    folder = export(here)
-    [shard] = folder.glob("0*.jsonl")
-    shard.write_text(shard.read_text("utf-8").replace("yes", "no"), encoding="utf-8")
-    with BatchDouble() as double:
-        assert run("submit", folder, base_url=double.url) == 2 and double.uploads == 0
-    assert "is not as it was exported" in capsys.readouterr().err
-
-
-def test_a_batch_that_is_refused_says_why(here, capsys):
-    folder = export(here)
-    with BatchDouble(ends="failed") as double:
-        run("submit", folder, base_url=double.url)
-        assert run("fetch", folder, base_url=double.url) == 0 and not stored()
-    out = capsys.readouterr().out
-    assert "failed; line 1 is ␛[31mnot valid" in out and "\x1b" not in out
-
-
-@pytest.mark.parametrize("step", ["submit", "fetch", "import"])
-def test_a_folder_that_is_not_at_that_step(here, step, capsys):
+def test_a_folder_that_is_not_at_that_step(here, capsys):
+    step = "import"
     assert run(step, here) == 2 and "begin with `batch export`" in capsys.readouterr().err
     for hostile in ("{", "[1]", '{"asked": {"nobody": 1}}', '{"asked": {}, "servers": {}}'):
         (here / "batch.json").write_text(hostile)
         assert run(step, here) == 2 and "begin with `batch export`" in capsys.readouterr().err
     folder = export(here)
     assert run(step, folder, models=MODEL) == 2 and "leave out MODELS=" in capsys.readouterr().err
-    if step == "fetch":
-        assert run(step, folder) == 2 and "begin with `batch submit`" in capsys.readouterr().err
-    if step == "import":
-        assert (
-            run(step, folder, here / "none.jsonl") == 2
-            and "no result file" in capsys.readouterr().err
-        )
-
-
-def test_endpoints_without_batches_say_what_to_do(here, capsys):
-    folder = export(here)
-    with BatchDouble(offers=False) as double:
-        assert run("submit", folder, base_url=double.url) == 2
-    assert "where it offers none, run `vllm run-batch`" in capsys.readouterr().err
-    local = export(here, "local", "qwen2.5-coder-0.5b@local-vllm")
-    assert (
-        run("submit", local) == 2
-        and "give its shards to `vllm run-batch`" in capsys.readouterr().err
-    )
+    none = here / "none.jsonl"
+    assert run(step, folder, none) == 2 and "no result file" in capsys.readouterr().err
 
 
 def test_prompts_that_hold_an_earlier_answer_follow_in_a_second_batch(

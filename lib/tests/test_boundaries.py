@@ -14,7 +14,6 @@ from katayori.prompting import recordings, requests, store
 from katayori.prompting.models import Endpoint, Model, get_model
 from katayori.prompting.prompts import load_prompts
 from katayori.prompting.requests import Response, build_body
-from katayori_tools import asked
 from katayori_tools.answer_store import Store
 from katayori_tools.asking import load_rows
 
@@ -100,12 +99,6 @@ def test_a_base_model_stops_at_the_end_of_its_line():
     body = build_body(prompt, *get_model("base@completions"), item, 0)
     assert body["stop"] == ["\n"]
     assert "stop" not in build_body(prompt, *get_model("chat@custom"), item, 0)
-
-
-def test_the_extra_tasks_of_judges_are_pairs_of_recorded_texts():
-    pairs = asked.planned("logprob_judge", "answers", None)
-    assert len(pairs) and pairs[["answer_a", "answer_b"]].map(bool).all(axis=None)
-    assert pairs.groupby("pair_id")["order"].nunique().eq(2).all()
 
 
 def test_what_was_asked_is_kept_beside_its_answer(tmp_path):

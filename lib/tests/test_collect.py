@@ -3,11 +3,8 @@
 import asyncio
 import contextlib
 import json
-import os
-import signal
 import subprocess
 import sys
-import threading
 import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
@@ -33,7 +30,7 @@ from api_double import (
 
 from katayori import provenance
 from katayori.errors import KatayoriError
-from katayori.prompting.models import Endpoint, Model
+from katayori.prompting.models import Endpoint
 from katayori_tools import collect as collecting
 from katayori_tools.answer_store import Store
 from katayori_tools.collect import PacedSender, RateLimit, ask_one, collect, collect_sync, limits_of
@@ -157,15 +154,6 @@ def test_every_finish_reason_is_counted_as_its_kind(store, capsys):
     assert (table["outcomes"], table["causes"]) == (summary.outcomes, told)
 
 
-def test_a_server_that_only_sends_an_unknown_word_stops_the_run_and_is_told_it(store):
-    with (
-        Double(lambda body, before: "ends_tired") as double,
-        pytest.raises(KatayoriError, match=r"20 failures in a row.*unknown finish reason 'tired'"),
-    ):
-        run(double, store, requests_for(60))
-    assert double.asked < 30
-
-
 def test_time_out_is_asked_again():
     with Double(["timeout"]) as double:
         response, waits = ask(double, timeout=0.3)
@@ -253,16 +241,6 @@ def test_logprobs_are_read_and_stored(store):
             and response.outcome == "ok"
             and not response.error
         )
-
-
-@pytest.mark.parametrize("fault", ["wrong_model", "no_usage", "odd_usage", "parts"])
-def test_odd_but_usable_answers_are_kept(fault, store):
-    with Double([fault]) as double:
-        run(double, store, requests_for(1))
-    [(_, response)] = store.get(requests_for(1))
-    assert (response.outcome, response.text) == ("ok", "Answer: yes")
-    assert response.model_answered == ("another-model" if fault == "wrong_model" else "m-vendor")
-    assert response.prompt_tokens == (None if "usage" in fault else 50)
 
 
 @pytest.mark.parametrize(
@@ -373,12 +351,6 @@ def test_model_b_never_gets_the_answers_of_model_a(store):
     assert {answer.text for _, answer in store.get(requests_for(5, b))} == {"Answer: no"}
 
 
-def test_concurrency_is_kept(store):
-    with Double(delay=0.02) as double:
-        run(double, store, requests_for(40), concurrency=5)
-    assert double.most_at_once <= 5 and counts(store) == {"ok": 40}
-
-
 def test_budget_stops_and_a_higher_one_resumes(store):
     model = model_for(price_input=1000.0, price_output=0.0)  # 50 tokens in: $0.05 an answer
     with Double() as double:
@@ -445,7 +417,7 @@ def test_requests_at_once_are_halved_when_overloaded_and_grow_by_one_a_round():
                 )
 
             fault[0] = "rate_limit"
-            assert [e.status_code for e in await ask(8)] == [429] * 8
+            assert [e.status for e in await ask(8)] == [429] * 8
             assert (sender.allowed, sender.cuts, sender.under_way) == (
                 4,
                 1,
@@ -470,20 +442,6 @@ def test_requests_at_once_are_halved_when_overloaded_and_grow_by_one_a_round():
 
     fault = [None]
     with Double(lambda body, before: fault[0], delay=0.01) as double:
-        asyncio.run(main(double))
-
-
-def test_a_cancelled_request_leaves_its_place():
-    async def main(double):
-        async with PacedSender(model_for(), endpoint_for(double.url), limit=1) as sender:
-            tasks = [asyncio.create_task(sender.send(r)) for r in requests_for(3)]
-            await asyncio.sleep(0.1)
-            assert sender.under_way == 1
-            for task in tasks[:2]:  # one on its way, one that waits
-                task.cancel()
-            assert (await tasks[2]).outcome == "ok" and sender.under_way == 0
-
-    with Double(["timeout"]) as double:
         asyncio.run(main(double))
 
 
@@ -565,68 +523,6 @@ def test_requests_are_drawn_as_they_are_asked(store):
         assert (summary.total, summary.asked, summary.stored) == (2205, 1500, 705)
         assert run(double, store, source()).asked == 0 and double.asked == 1500
     assert counts(store) == {"ok": 1500}
-
-
-def test_cancelling_keeps_what_was_answered(store):
-    async def main(double):
-        task = asyncio.create_task(
-            collect(
-                requests_for(500),
-                model_for(),
-                endpoint_for(double.url),
-                store,
-                progress=False,
-                concurrency=4,
-            )
-        )
-        while double.asked < 40:
-            await asyncio.sleep(0.005)
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-
-    with Double(delay=0.005) as double:
-        asyncio.run(main(double))
-        kept = counts(store)["ok"]
-        assert double.asked - 4 <= kept < 500
-        run(double, store, requests_for(500))
-        assert counts(store) == {"ok": 500} and double.asked <= 504
-
-
-def test_the_synchronous_twin_works_inside_a_running_loop(store):
-    async def cell(double):
-        return run(double, store, requests_for(5))
-
-    with Double() as double:
-        assert asyncio.run(cell(double)).asked == 5
-
-
-def test_an_interrupted_cell_stops_the_run_in_its_thread(store):
-    """Without passing the interrupt on, the cell would go on until the last request."""
-
-    async def cell(double):
-        return run(double, store, requests_for(2000), concurrency=2)
-
-    with Double(delay=0.01) as double:
-
-        def interrupt():  # once something was answered, however slow the machine is
-            while double.asked < 5:
-                time.sleep(0.01)
-            os.kill(os.getpid(), signal.SIGINT)
-
-        timer = threading.Thread(target=interrupt, daemon=True)
-        before = signal.signal(
-            signal.SIGINT, signal.default_int_handler
-        )  # as in a notebook's kernel
-        try:
-            loop = asyncio.new_event_loop()
-            timer.start()
-            with pytest.raises(KeyboardInterrupt):
-                loop.run_until_complete(cell(double))
-        finally:
-            signal.signal(signal.SIGINT, before)
-            loop.close()
-    assert 0 < double.asked < 1000 and counts(store)["ok"] >= double.asked - 2
 
 
 COLLECTING = """
@@ -830,10 +726,10 @@ def test_estimate_asks_nothing_and_what_is_stored_is_free(store):
         "output_tokens_max": 1000, "cost_low_usd": (rough * 2 + 80 * 10) / 1e6,
         "cost_high_usd": (rough * 2 + 1000 * 10) / 1e6, "minutes": 2.0,
     }  # fmt: skip
-    assert expected(requests_for(3), model, endpoint_for())["output_tokens_max"] == 3 * 2048
-    short = expected(requests_for(3, max_tokens=1), model, endpoint_for())
+    assert expected(requests_for(3), model, endpoint_for(), store)["output_tokens_max"] == 3 * 2048
+    short = expected(requests_for(3, max_tokens=1), model, endpoint_for(), store)
     assert short["cost_low_usd"] == short["cost_high_usd"] and short["output_tokens"] == 3
-    unknown = expected(requests_for(3), model_for(price_input=None), endpoint_for())
+    unknown = expected(requests_for(3), model_for(price_input=None), endpoint_for(), store)
     assert unknown["cost_high_usd"] is unknown["cost_low_usd"] is unknown["minutes"] is None
 
 
@@ -866,46 +762,6 @@ def test_a_pilot_in_the_store_sharpens_the_estimate(store):
     assert everything["calls"] == everything["cost_high_usd"] == 0
 
 
-def test_progress_shows_rate_time_left_and_cost(store, capsys):
-    with Double() as double:
-        run(double, store, requests_for(3), progress=True)
-    line = capsys.readouterr().err.strip().splitlines()[-1]
-    assert (
-        line.startswith("m: 3/3")
-        and "/s" in line
-        and "min left" in line
-        and "$" in line
-        and "[ok 3]" in line
-    )
-
-
-def test_azure_addresses_its_deployment(monkeypatch):
-    """Azure differs in path, version parameter and key header; the client builds all three."""
-    monkeypatch.setenv(KEY_ENV, "azure-test-key")
-    monkeypatch.setenv("KATAYORI_TEST_VERSION", "2025-01-01-preview")
-    endpoint = Endpoint(
-        "azure",
-        "azure",
-        "https://resource.example.com",
-        key_env=KEY_ENV,
-        api_version_env="KATAYORI_TEST_VERSION",
-    )
-
-    async def built():
-        async with Sender(Model("m", "my-deployment", "azure"), endpoint) as sender:
-            return sender.url, {k.lower(): v for k, v in sender._session.headers.items()}
-
-    url, headers = asyncio.run(built())
-    address, _, query = url.partition("?")
-    assert (
-        address == "https://resource.example.com/openai/deployments/my-deployment/chat/completions"
-    )
-    assert query == "api-version=2025-01-01-preview"
-    assert headers["api-key"] == "azure-test-key" and "authorization" not in headers
-    monkeypatch.delenv("KATAYORI_TEST_VERSION")
-    assert "api-version=2024-10-21" in asyncio.run(built())[0]
-
-
 def test_the_body_sent_is_the_body_kept(store):
     """What the key covers is what goes out, plus the model's name and the endpoint's prefill switches."""
     request = requests_for(1, temperature=1.0, seed=7)[0]
@@ -914,19 +770,3 @@ def test_the_body_sent_is_the_body_kept(store):
     assert double.requests == [{"model": "m-vendor", **request.body}]
     stored = store.db.execute("SELECT body, key FROM answers").fetchone()
     assert json.loads(stored[0]) == request.body and stored[1] == request.key
-
-
-@pytest.mark.slow_all
-def test_the_benchmark_runs():
-    """`make bench` on 50 prompts: its rows, no claim about time."""
-    script = Path(__file__).parents[1] / "benchmarks" / "collector.py"
-    command = [sys.executable, str(script), "--n", "50", "--concurrency", "8", "--runs", "1"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
-    assert done.returncode == 0, done.stderr
-    lines = done.stdout.splitlines()
-    assert [line.split(" (")[0].split("  ")[0] for line in lines[2:5]] == [
-        "bare aiohttp",
-        "collector, empty store",
-        "collector, full store",
-    ]
-    assert "goal: at most 1.5 times" in lines[-1]

@@ -17,10 +17,11 @@ from katayori.errors import KatayoriError
 from katayori.frames import digest
 from katayori.papers import jubaku_v2, persona_jbbq
 from katayori.papers.jubaku_v2 import load_study_jubaku
+from katayori.prompting import recordings
 from katayori.prompting.models import get_model
 from katayori.prompting.prompts import load_prompts
 from katayori.prompting.requests import build
-from katayori_tools import asked
+from katayori_tools import record as asked
 
 #: Answers were recorded on these items: a changed one needs a new version and a new recording.
 STUDY_FILE = jubaku_v2.case_file("study2")
@@ -409,12 +410,6 @@ def test_jbnli_sets_neutral_against_the_stereotyped_label(tmp_path):
     one, other = (frame.set_index("item_id").loc[f"jbnli-{n}-t0-bn"] for n in (3, 1003))
     assert (one["option_a"], other["option_a"]) == ("正しい", "正しくない")
     assert one["context"].startswith("前提: 仕立屋が道3を歩く。\n仮説: 男性が道3を歩く。\n")
-    half = asked.load_jbnli(5, tmp_path)  # 8 pairs: two of each occupation and file, by whole ranks
-    assert len(half) == 16 and set(half["item_id"]) < set(frame["item_id"])
-    premises = half.drop_duplicates("case_id")["context"].str.split("\n").str[0].value_counts()
-    assert (premises == 2).all() and premises.index.str.contains("庭師").sum() == 2
-    few = asked.load_jbnli(1, tmp_path)  # fewer than there are occupations and files
-    assert 2 <= len(few) < len(half) and set(few["item_id"]) < set(frame["item_id"])
 
 
 @pytest.mark.parametrize("changes", [{"label": "entailment"}, {"label": None}])
@@ -451,14 +446,19 @@ def test_bbq_items_become_unknown_against_biased():
 @pytest.mark.mirror
 @mirror
 def test_comparison_sets_of_the_mirror():
-    """JU-14: 2,000 JBNLI pairs; samples of at least 1,000 pairs or items, all in both orders."""
-    whole, frame = asked.load_jbnli(), asked.load_jbnli(1000)
-    assert len(whole) == 4000 and len(frame) == 2000
+    """JU-14: 2,000 JBNLI pairs and the mirrored categories of BBQ, all in both orders; samples of
+    at least 1,000 of each were recorded.
+    """
+    whole = asked.load_jbnli()
+    recorded = recordings.item_ids("jubaku_v2", "ju_two_option_ja", "jbnli")
+    assert len(whole) == 4000 and len(recorded) == 2000
+    frame = whole[whole["item_id"].isin(recorded)].reset_index(drop=True)
     check_shape(frame)
     cases = frame.drop_duplicates("case_id")
     assert cases["reason_biased"].value_counts().to_dict() == {"正しい": 500, "正しくない": 500}
     assert cases["category"].value_counts().to_dict() == {"male-stereo": 870, "female-stereo": 130}
-    sample = asked.bbq_two_options(bbq.load_bbq(bbq.MIRRORED), 1000)
+    sample = asked.bbq_two_options(bbq.load_bbq(bbq.MIRRORED))
+    assert recordings.item_ids("jubaku_v2", "ju_two_option_en", "bbq") <= set(sample["item_id"])
     check_shape(sample)
     assert sample["case_id"].nunique() >= 1000 and set(sample["language"]) == {"en"}
 

@@ -17,7 +17,6 @@ from katayori.data import comparisons, third_party
 from katayori.errors import KatayoriError
 from katayori.frames import digest
 from katayori.papers import logprob_judge as judge
-from katayori_tools import asked
 
 FOLDER = paths.data_dir() / judge.STUDY_FOLDER
 FILES = [file for file in sorted(FOLDER.glob("*.yaml")) if file.name != judge.EXTRA]
@@ -381,14 +380,3 @@ def test_vicuna_systems_are_named():
         third_party.load_vicuna_verdicts("x")
     with pytest.raises(KatayoriError, match="unknown system"):
         third_party.load_vicuna_verdicts("openai--text-davinci-003")
-
-
-def test_the_answers_of_models_become_pairs_without_a_verdict():
-    """LJ-1: tasks that real models answered; a task that one of them left out is no pair."""
-    tasks = asked.load_extra_tasks()
-    first, second = tasks["item_id"].iloc[:2]
-    said = {"m2": {first: "二", second: "二の二"}, "m1": {first: "一"}}
-    [pair] = asked.pairs_of_answers(tasks, said).to_dict("records")
-    assert (pair["system_1"], pair["answer_1"], pair["answer_2"]) == ("m1", "一", "二")
-    assert pair["item_id"] == f"{first}-m1-m2" and pair["question"] == tasks["question"].iloc[0]
-    assert len(tasks) == 20 and asked.pairs_of_answers(tasks, {}).empty

@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 from katayori.frames import digest
-from katayori_tools.asked import sample
+from katayori_tools.record import sample
 
 
 @pytest.fixture

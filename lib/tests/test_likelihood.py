@@ -20,7 +20,7 @@ from katayori.prompting import prompts
 from katayori.prompting.models import get_model
 from katayori.prompting.prompts import Prompt
 from katayori.prompting.requests import Response, build
-from katayori_tools import engines, likelihood, scorer_worker
+from katayori_tools import engines, scorer_worker, send
 from katayori_tools.answer_store import Store
 from katayori_tools.collect import collect_sync
 from katayori_tools.record import score_all
@@ -177,7 +177,7 @@ def test_who_is_able_to_answer_a_likelihood_prompt():
 
 
 def test_scores_are_stored_as_text():
-    answer = likelihood.to_response(asked_at()[0][0], [(-3.2512345, 2), (0, 1)])
+    answer = send.scored(asked_at()[0][0], [(-3.2512345, 2), (0, 1)])
     assert (answer.outcome, answer.text) == ("ok", "[[-3.25123, 2], [0.0, 1]]")
 
 
@@ -198,7 +198,7 @@ def test_scores_are_stored_as_text():
     ],
 )
 def test_wrong_scores_are_errors(scores):
-    response = likelihood.to_response(asked_at()[0][0], scores)
+    response = send.scored(asked_at()[0][0], scores)
     assert response.outcome == "error" and response.error and not response.text
 
 
@@ -258,9 +258,9 @@ def worker(tmp_path, monkeypatch):
 
 def test_what_is_stored_is_not_scored_again(store, worker):
     requests, model, endpoint = asked_at(n=100)
-    first = score_all(requests[:3], model, endpoint, store, progress=False)
+    first = score_all(requests[:3], model, endpoint, store)
     assert (first.total, first.stored, first.asked, first.outcomes) == (3, 0, 3, {"ok": 3})
-    rest = score_all(requests, model, endpoint, store, progress=False)
+    rest = score_all(requests, model, endpoint, store)
     assert (rest.total, rest.stored, rest.asked, rest.cost) == (100, 3, 97, 0)
     assert worker.asked() == [3, 64, 33]
     assert score_all(requests, model, endpoint, store).asked == 0
@@ -274,22 +274,22 @@ def test_a_run_that_breaks_off_keeps_what_it_had(store, worker):
     requests, model, endpoint = asked_at(n=100)
     worker(dies_after=1)
     with pytest.raises(KatayoriError, match=r"the worker of local-scorer ended.*out of memory"):
-        score_all(requests, model, endpoint, store, progress=False)
+        score_all(requests, model, endpoint, store)
     assert len(store.pending(requests)) == 36
     worker()
-    assert score_all(requests, model, endpoint, store, progress=False).asked == 36
+    assert score_all(requests, model, endpoint, store).asked == 36
 
 
 def test_wrong_numbers_are_asked_again(store, worker):
     requests, model, endpoint = asked_at()
     worker(wrong=True)
-    summary = score_all(requests, model, endpoint, store, progress=False)
+    summary = score_all(requests, model, endpoint, store)
     assert summary.outcomes == {"ok": 1, "error": 2}
     assert [request.item_id for request in store.pending(requests)] == ["i1", "i2"]
     causes = [answer.error for _, answer in store.get(requests[1:])]
     assert "nan" in causes[0] and "1 scores for 2" in causes[1]
     worker()
-    again = score_all(requests, model, endpoint, store, progress=False)
+    again = score_all(requests, model, endpoint, store)
     assert (again.stored, again.outcomes) == (1, {"ok": 2})
 
 
@@ -306,7 +306,7 @@ def test_a_worker_that_does_not_work_is_one_line(store, worker, code, says):
     requests, model, endpoint = asked_at()
     worker(code)
     with pytest.raises(KatayoriError, match=says) as e:
-        score_all(requests, model, endpoint, store, progress=False)
+        score_all(requests, model, endpoint, store)
     assert "\n" not in str(e.value) and len(store.pending(requests)) == 3
 
 
@@ -393,7 +393,7 @@ def reply(text, *, top=1):
 
 def test_the_tokens_after_the_prompt_alone_are_summed():
     request = asked_at("m@vllm")[0][0]
-    got = likelihood.read([reply("abcd"), reply("abcdef"), reply("abcdxyz")], request)
+    got = send.read_scores([reply("abcd"), reply("abcdef"), reply("abcdxyz")], request)
     assert json.loads(got.text) == [[-9.0, 2], [-15.0, 3]]
     assert (got.outcome, got.finish_reason, got.prompt_tokens) == ("ok", "scored", 4)
 
@@ -410,7 +410,7 @@ def test_the_tokens_after_the_prompt_alone_are_summed():
     ],
 )
 def test_what_a_server_says_wrongly_is_an_error(replies, says):
-    got = likelihood.read(replies, asked_at("m@vllm")[0][0])
+    got = send.read_scores(replies, asked_at("m@vllm")[0][0])
     assert got.outcome == "error" and says in got.error
 
 

@@ -5,7 +5,7 @@ import pytest
 
 from katayori.metrics import bbq
 from katayori.papers import persona_jbbq
-from katayori.papers.items import OwnItems, read_items
+from katayori.papers.items import OwnItems, read_items, take
 from katayori.study import Study
 from katayori_tools import record
 from katayori_tools.asking import load_rows
@@ -68,13 +68,14 @@ def test_a_part_is_balanced(given, templates):
 
 
 def load_part(templates):
-    """What a recording cut to so many templates asks."""
+    """The items of so many templates that a recording asks."""
     [work] = [
         one
         for one in record.works([PAPER], ["qwen2.5-coder-1.5b"])
         if one.dataset == "study2_orders"
     ]
-    return pd.DataFrame(record.rows_of(work, 36 * templates))
+    items = record.items_of(PAPER, work.dataset)
+    return take(PAPER, items, templates)[0]
 
 
 def test_one_order_is_asked_and_six_are_recorded():

@@ -83,7 +83,7 @@ def test_a_plan_counts_what_it_writes(here, outputs, capsys):
 def test_what_is_planned_is_what_would_be_asked_live(here, outputs):
     folder = small(outputs, shard=100)
     asked = Asking(papers="discrim_eval", models="m@vllm", limit=2)
-    keys = [request.key for step in asking.wanted(asked) for request in step.requests]
+    keys = [request.key for _, requests in asking.wanted(asked) for request in requests]
     shards = sorted((folder / "m_vllm").glob("*.jsonl"))
     written = [len(shard.read_text("utf-8").splitlines()) for shard in shards]
     assert written == [100, 100, 100, 100, 100, 40]
@@ -182,8 +182,8 @@ def test_what_came_back_is_what_make_live_finds(here, outputs):
     answer(folder)
     assert plan("--collect", folder) == 0
     with Store(store_path()) as store:
-        for step in asking.wanted(Asking(papers="discrim_eval", models="m@vllm", limit=2)):
-            assert not store.pending(step.requests)
+        for _, requests in asking.wanted(Asking(papers="discrim_eval", models="m@vllm", limit=2)):
+            assert not store.pending(requests)
     assert not lines(small(outputs, "later"))
 
 
@@ -259,7 +259,7 @@ def test_answers_read_back_are_those_of_the_same_model_asked(outputs, tmp_path, 
     answer(outputs / "p", answerer=answerer)
     assert plan("--collect", outputs / "p") == 0
     items, steps = load_rows(paper, "study", limit=2), list(asking.wanted(chosen))
-    prompt_ids = list(dict.fromkeys(q.prompt_id for step in steps for q in step.requests))
+    prompt_ids = list(dict.fromkeys(q.prompt_id for _, requests in steps for q in requests))
 
     def read():
         wording = load_prompts(paper)
@@ -268,9 +268,9 @@ def test_answers_read_back_are_those_of_the_same_model_asked(outputs, tmp_path, 
     back = read()
     monkeypatch.setenv("KATAYORI_CACHE", str(tmp_path / "asked"))
     with Stub(rules) as stub, Store(store_path()) as store:
-        for step in steps:
+        for step, requests in steps:
             options = {"base_url": stub.url, "progress": False}
-            collect_sync(step.requests, step.model, step.endpoint, store, **options)
+            collect_sync(requests, step.model, step.endpoint, store, **options)
     for ours, asked in zip(back, read(), strict=True):
         assert (asked["outcome"] == "ok").all()
         columns = ["item_id", "outcome", "answer", "text"]

@@ -55,7 +55,7 @@ def engines(house, monkeypatch):
             started.append((model.id, endpoint.name))
             return nullcontext(double.url)
 
-        monkeypatch.setattr(record, "served", served)
+        monkeypatch.setattr(asking, "served", served)
         monkeypatch.setattr(record.vllm_env, "lacking", str)
         double.started = started
         yield double
@@ -231,7 +231,7 @@ def test_an_unfinished_recording_keeps_whole_questions_and_goes_on_elsewhere(hou
         "prompts": ["de_answer_line", "de_answer_prefix"],
     }
     write_plan(house / "data", [entry | {"whole": "decision_question_id"}])
-    last = asking.items_of("discrim_eval", "study")[-1]["question"][-40:]
+    last = record.items_of("discrim_eval", "study")["question"].iloc[-1][-40:]
 
     def script(body, before):
         text = body["messages"][0]["content"]
@@ -276,11 +276,11 @@ def test_a_third_party_recording_asks_what_was_recorded_first(house, monkeypatch
 def test_answers_to_third_party_items_keep_what_answers_and_no_prose(house):
     """One token answers by its probabilities and stays; of a text only what is read is kept."""
     model, endpoint = get_model("qwen2.5-coder-0.5b")
-    one = asking.Scope(sample=1)
-    [one_token] = asking.requests_of("discrim_eval", model, endpoint, ["de_answer_prefix"], one)
+    asked = ["de_answer_prefix", "de_answer_line"]
+    requests = asking.requests_of("discrim_eval", model, endpoint, asked, asking.Scope())
+    one_token, line = requests[:2]
     forced = Response("ok", " yes", "length", [(" yes", -0.1)])
     assert record.bare(one_token, forced) == forced
-    [line] = asking.requests_of("discrim_eval", model, endpoint, ["de_answer_line"], one)
     said = record.bare(line, Response("ok", "Your question says so.\nAnswer: no", "stop"))
     assert (said.outcome, said.text) == ("ok", "Answer: no")
     assert record.bare(line, Response("ok", "I quote the question.", "stop")).text == ""
@@ -319,7 +319,7 @@ def test_the_shipped_second_edition_can_be_asked():
             *get_paper(work.paper).sets(),
             "study",
             "official",
-            *get_paper(work.paper).more,
+            *record.EXTRA,
         )
         assert work.dataset in known, work.name
 

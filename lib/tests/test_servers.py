@@ -22,7 +22,7 @@ from katayori.prompting.models import Server, at_server, get_model, normalised, 
 from katayori.prompting.prompts import load_prompts
 from katayori.prompting.requests import Response, build, by_rule
 from katayori.prompting.store import StoredAnswers, store_path
-from katayori_tools import cli, live as live_module, servers
+from katayori_tools import asking, cli, live as live_module
 from katayori_tools.answer_store import Store
 from katayori_tools.live import repeat
 
@@ -460,9 +460,9 @@ def test_a_batch_keeps_the_keys_of_its_server(quiet, tmp_path, monkeypatch):
 def test_behind_a_proxy_nothing_is_tried(monkeypatch):
     custom = get_model("m@custom")[1]
     monkeypatch.setenv("http_proxy", "http://proxy.invalid:3128")
-    assert servers.reached(custom, "http://far.invalid/v1") == "http://far.invalid/v1"
+    assert asking.reached(custom, "http://far.invalid/v1") == "http://far.invalid/v1"
     with pytest.raises(KatayoriError, match="cannot be reached"):
-        servers.reached(custom, "http://127.0.0.1:9/v1")
+        asking.reached(custom, "http://127.0.0.1:9/v1")
 
 
 def test_a_recorded_shard_is_read_as_it_is():

@@ -5,7 +5,6 @@ import signal
 import subprocess
 import sys
 import threading
-from concurrent.futures import Future
 from pathlib import Path
 
 import pytest
@@ -101,54 +100,28 @@ def test_a_second_interrupt_stops_at_once(tmp_path):
         assert counts(store) == {}
 
 
-def test_an_interrupt_that_comes_to_another_thread_is_seen():
-    """A wait without a limit would sleep on: nothing wakes it, and the run could not be stopped."""
-    usual = signal.signal(signal.SIGINT, signal.default_int_handler)
-
-    def interrupt():
-        signal.pthread_kill(threading.get_ident(), signal.SIGINT)
-
-    try:
-        threading.Timer(0.05, interrupt).start()
-        with pytest.raises(KeyboardInterrupt):
-            collecting.result_of(Future(), every=0.1)
-    finally:
-        signal.signal(signal.SIGINT, usual)
-
-
-def test_a_run_ends_with_what_its_future_ends_with():
-    """Also with a time-out of its own, which is no reason to wait on."""
-    done, failed = Future(), Future()
-    done.set_result("done")
-    failed.set_exception(TimeoutError("of the run"))
-    assert collecting.result_of(done) == "done"
-    with pytest.raises(TimeoutError, match="of the run"):
-        collecting.result_of(failed)
+async def cancelled(requests, store, double, when, **options):
+    """A run that is cancelled once `when` holds, as an interrupt does."""
+    given = {"progress": False, **options}
+    endpoint = endpoint_for(double.url)
+    run = asyncio.create_task(collecting.collect(requests, model_for(), endpoint, store, **given))
+    while not when():
+        await asyncio.sleep(0.005)
+    run.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await run
 
 
 def test_after_ten_seconds_it_ends_without_them(tmp_path, monkeypatch, capfd):
     """Of a server that never answers; the ten seconds are shortened here."""
     monkeypatch.setattr(collecting, "GRACE", 0.1)
     with Held() as double, Store(tmp_path / "answers.sqlite") as store:
-        stop = {}
 
-        def interrupt():
-            wait_for(lambda: double.asked == 4)
-            stop["loop"].call_soon_threadsafe(stop["run"].set)
+        def when():
+            return double.asked == 4
 
-        async def main():
-            stop["loop"], stop["run"] = asyncio.get_running_loop(), asyncio.Event()
-            timer = threading.Thread(target=interrupt)
-            timer.start()
-            options = {"concurrency": 4, "progress": False, "stop": stop["run"]}
-            endpoint = endpoint_for(double.url)
-            done = await collecting.collect(
-                requests_for(9), model_for(), endpoint, store, **options
-            )
-            timer.join()
-            return done
-
-        assert asyncio.run(main()).asked == 0 and counts(store) == {}
+        asyncio.run(cancelled(requests_for(9), store, double, when, concurrency=4))
+        assert counts(store) == {}
     assert "under way" in capfd.readouterr().err
 
 
@@ -160,16 +133,8 @@ def test_what_only_waits_to_be_asked_again_is_not_awaited(tmp_path, monkeypatch)
         Store(tmp_path / "answers.sqlite") as store,
     ):
 
-        async def main():
-            stop = asyncio.Event()
-            options = {"concurrency": 2, "progress": False, "stop": stop}
-            endpoint = endpoint_for(double.url)
-            run = asyncio.create_task(
-                collecting.collect(requests_for(5), model_for(), endpoint, store, **options)
-            )
-            while double.asked < 2 or double.now:
-                await asyncio.sleep(0.01)
-            stop.set()
-            return await run
+        def when():
+            return double.asked == 2 and not double.now
 
-        assert asyncio.run(main()).asked == 0 and counts(store) == {}
+        asyncio.run(cancelled(requests_for(9), store, double, when, concurrency=2))
+        assert double.asked == 2 and counts(store) == {}

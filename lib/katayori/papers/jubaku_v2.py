@@ -70,8 +70,6 @@ class JubakuV2(Paper):
     own_files: ClassVar[Mapping[str, OwnFile]] = {
         "cases": OwnFile("04: a case file (.yaml)", is_a="file")
     }
-    #: The benchmarks it is compared with.
-    more = ("jbnli", "bbq")
     theirs = ("official", "jbnli", "bbq", *BY_ID)
 
     def read(self, dataset: str, own: Mapping[str, str]) -> Everything:

@@ -62,8 +62,6 @@ class LogprobJudge(Paper):
     own_files: ClassVar[Mapping[str, OwnFile]] = {
         "comparisons": OwnFile("03: comparisons (.csv or .jsonl), or task files (.yaml)")
     }
-    #: Tasks for the judge's systems, and the pairs of what recorded models answered to them.
-    more = ("tasks", "answers")
     theirs = ("official", PANDALM)
 
     def read(self, dataset: str, own: Mapping[str, str]) -> Everything:

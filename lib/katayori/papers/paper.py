@@ -62,8 +62,7 @@ class Paper:
             answer.
         own_files: names of what a user may give in place of its items.
         asked_in: the prompts that others' items are asked with: those of `official` or of `study`.
-        more: data sets beside `study`, `official` and `sets`, which only the tools read. theirs:
-            those whose texts are not this project's own.
+        theirs: data sets whose texts are not this project's own.
         needs_probabilities: whether its method cannot do without log probabilities.
         shown: which recorded models a study shows, on which items. `shared`: those that were asked
             all prompts, on the items that all of them hold. `each`: for every prompt those that
@@ -78,7 +77,6 @@ class Paper:
     shortest: ClassVar[str] = "{}"
     own_files: ClassVar[Mapping[str, OwnFile]] = {}
     asked_in: ClassVar[str] = "official"
-    more: ClassVar[tuple[str, ...]] = ()
     theirs: ClassVar[tuple[str, ...]] = ("official",)
     needs_probabilities: ClassVar[bool] = False
     shown: ClassVar[Literal["shared", "each"]] = "shared"
