@@ -22,7 +22,7 @@ OPTIONS = $(call option,PAPERS,papers) $(call option,PROFILE,profile) $(call opt
   $(call option,PROMPTS,prompts) $(call option,LIMIT,limit)
 SERVER = $(call option,BASE_URL,base-url) $(call option,LABEL,label)
 FRESHLY = $(if $(filter-out 0,$(FRESH)),--fresh)
-ASKING = $(OPTIONS) $(call option,ENGINE,engine) $(SERVER) $(FRESHLY) $(call option,BUDGET,budget)
+ASKING = $(OPTIONS) $(call option,ENGINE,engine) $(SERVER) $(FRESHLY)
 KATAYORI = @$(BIN)/python -m katayori
 # Options in words, split as a shell splits them; the program does it (cli), so that nothing in them is run.
 WORDS = $(call option,ARGS,args)
@@ -75,16 +75,17 @@ data: setup  ## fetch every data set that can be downloaded and list the state o
 	$(KATAYORI) data $(WORDS)
 
 record: setup  ## ask models the study prompts, keep the answers in data/recorded; goes on where it ended
-	$(KATAYORI) record $(ASKING) $(WORDS)
+	$(KATAYORI) record $(call option,PAPERS,papers) $(call option,MODELS,models) $(call option,LIMIT,limit) \
+	  $(call option,ENGINE,engine) $(call option,BASE_URL,base-url) $(WORDS)
 
 live: setup  ## ask a model of yours now and run the notebooks on its answers (MODELS= BASE_URL= LABEL= LIMIT=)
-	$(KATAYORI) live $(ASKING) $(WORDS)
+	$(KATAYORI) live $(ASKING) $(call option,BUDGET,budget) $(WORDS)
 
 estimate: setup  ## requests, tokens, time and cost of a run, asking nothing; after a pilot, how many to ask (ARGS="--half-width 3 --pilot recorded")
 	$(KATAYORI) estimate $(ASKING) $(WORDS)
 
-batch: setup  ## requests as OpenAI Batch files (ARGS="export FOLDER", submit, fetch, import)
-	$(KATAYORI) batch $(OPTIONS) $(call option,ENGINE,engine) $(SERVER) $(FRESHLY) $(WORDS)
+batch: setup  ## requests as OpenAI Batch files (ARGS="export FOLDER", then ARGS="import FOLDER")
+	$(KATAYORI) batch $(ASKING) $(WORDS)
 
 .PHONY: plan
 plan: setup  ## the papers' full designs for some models, as files for clusters (MODELS= PROFILE= LIMIT= LABEL=; ARGS="--collect FOLDER")

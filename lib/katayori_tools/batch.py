@@ -33,7 +33,7 @@ import orjson
 from katayori import paths, profiles
 from katayori.data import paper_facts
 from katayori.errors import KatayoriError
-from katayori.prompting.models import at_server, get_model, label_of
+from katayori.prompting.models import Endpoint, Model, at_server, get_model, label_of
 from katayori.prompting.prompts import load_prompts
 from katayori.prompting.requests import Request, Response
 from katayori.prompting.store import store_path
@@ -279,8 +279,7 @@ def _lines(
 ) -> Iterator[tuple[int, bytes]]:
     """The lines of a step's requests without an answer; what is the same to the letter, once.
 
-    Each comes with the number of its shard, which has so many lines and bytes at most. Its body is
-    what `Sender` sends.
+    Each comes with the number of its shard, which has so many lines and bytes at most.
     """
     asked: set[bytes] = set()
     shard, n, size = 0, 0, 0
@@ -293,14 +292,19 @@ def _lines(
             if key in asked or request.likelihood:
                 continue
             asked.add(key)
-            body = wire_body(request, step.model, step.endpoint)
-            row = {"custom_id": request.key, "method": "POST", "url": URL, "body": body}
-            raw = orjson.dumps(row) + b"\n"
+            raw = line(request, step.model, step.endpoint)
             if n == lines or size + len(raw) > BYTES:
                 shard, n, size = shard + 1, 0, 0
             n, size = n + 1, size + len(raw)
             counts["asked"] += 1
             yield shard, raw
+
+
+def line(request: Request, model: Model, endpoint: Endpoint) -> bytes:
+    """A request as a line of a batch file; its body is what `Sender` sends."""
+    body = wire_body(request, model, endpoint)
+    row = {"custom_id": request.key, "method": "POST", "url": URL, "body": body}
+    return orjson.dumps(row) + b"\n"
 
 
 def _waiting(step: Step, store: Store, made: int) -> int:

@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from katayori import paths, profiles
@@ -111,6 +112,11 @@ def _say(summary: Summary, step: Step, requests: list[Request], store: Store) ->
     done = f"{step.name}: {summary.asked} asked, {summary.stored} already stored"
     print(f"{done}, {dict(summary.outcomes)}, {cost}, {summary.seconds:.0f} s")
     _check_finished(summary)
+    _say_logprobs(store, requests)
+
+
+def _say_logprobs(store: Store, requests: list[Request]) -> None:
+    """How many of the answers that were to have log probabilities came without."""
     with_logprobs = [one for one in requests if one.body.get("logprobs")]
     valid = [a for _, a in store.get(with_logprobs) if a and a.outcome == "ok"]
     if without := sum(not answer.top for answer in valid):
@@ -166,7 +172,24 @@ def template(file: str, *, chosen: Asking) -> int:
     dataset = asking.prompts_of(paper, scope.dataset, scope.own or OwnItems())
     able = asking.importable(paper, dataset, prompts.load_prompts(paper, chosen.prompts))
     requests = asking.requests_of(paper, *get_model(name), able, scope)
-    rows = [_row(request, as_text=path.suffix == ".csv") for request in requests]
+    export_requests(requests, path)
+    subject = f"{n_clusters(requests)} {get_paper(paper).clusters}"
+    print(f"{len(requests)} requests about {subject} written to {path}; fill in the column text")
+    return 0
+
+
+def export_requests(requests: Iterable[Request], path: Path) -> Path:
+    """Write the requests as a template to fill in."""
+    rows = []
+    for request in requests:
+        row = {column: getattr(request, column, "") for column in COLUMNS}
+        messages = request.body["messages"]
+        if path.suffix == ".csv":
+            row["prompt"] = "\n\n".join(message["content"] for message in messages)
+        else:
+            settings = {name: value for name, value in request.body.items() if name != "messages"}
+            row |= {"messages": messages, "settings": settings}
+        rows.append(row)
     if path.suffix == ".csv":
         import pandas as pd
 
@@ -175,19 +198,7 @@ def template(file: str, *, chosen: Asking) -> int:
     else:
         lines = (json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
         path.write_text("".join(lines), encoding="utf-8")
-    subject = f"{n_clusters(requests)} {get_paper(paper).clusters}"
-    print(f"{len(requests)} requests about {subject} written to {path}; fill in the column text")
-    return 0
-
-
-def _row(request: Request, *, as_text: bool) -> dict[str, object]:
-    """A request as a row of a template."""
-    row = {column: getattr(request, column, "") for column in COLUMNS}
-    messages = request.body["messages"]
-    if as_text:
-        return row | {"prompt": "\n\n".join(message["content"] for message in messages)}
-    settings = {name: value for name, value in request.body.items() if name != "messages"}
-    return row | {"messages": messages, "settings": settings}
+    return path
 
 
 def repeat(chosen: Asking, sending: Sending = USUAL_SENDING, *, repetitions: Positive = 1) -> None:

@@ -221,22 +221,26 @@ def _rewritten(store: Store, requests: list[Request]) -> tuple[int, int]:
     An item that keeps its id is told by its key; those of the third edition that the second lacks,
     and the other way round, by the edition that asked about them.
     """
-    from katayori_tools import paper_files
+    from katayori_tools.paper_files import SECOND, THIRD, editions_of
 
     if not requests or not (stored := store.answered(requests[0])):
         return 0, 0
-    room, editions = get_paper(requests[0].paper), paper_files.editions_of(requests[0].paper)
-    sets = [(editions.get(name), load) for name, load in room.sets().items()]
+    room, editions = get_paper(requests[0].paper), editions_of(requests[0].paper)
+    sets = room.sets() if THIRD in editions.values() else {}
     second, third = (
-        {item_id for edition, load in sets if edition == one for item_id in load()["item_id"]}
-        for one in (paper_files.SECOND, paper_files.THIRD)
+        {
+            item_id
+            for name in sets
+            if editions.get(name) == one
+            for item_id in sets[name]()["item_id"]
+        }
+        for one in (SECOND, THIRD)
     )
     pending = {(one.prompt_hash, one.item_id, one.repetition) for one in store.pending(requests)}
     hashes = {one.prompt_hash for one in requests}
     same = pending & set(stored)
     anew = [one for one in pending - same if one[1] in third - second]
-    gone = second - third if third else set()
-    left = [one for one in stored if one[0] in hashes and one[1] in gone]
+    left = [one for one in stored if one[0] in hashes and one[1] in second - third]
     return len(same) + len(anew), len(same) + len(left)
 
 

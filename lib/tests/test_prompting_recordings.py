@@ -4,12 +4,11 @@ clear line.
 
 import gzip
 import hashlib
-import json
 import random
 import shutil
 
 import pytest
-from api_double import endpoint_for, model_for, requests_for
+from api_double import model_for, requests_for
 
 from katayori import paths
 from katayori.errors import KatayoriError
@@ -204,15 +203,3 @@ def test_replay_keeps_the_recording_engine_in_the_key():
     assert list(frame["answer"]) == ["yes", "yes"] and set(frame["source"]) == {"recorded"}
     with pytest.raises(KatayoriError, match="1 changed since"):
         answers.get(items.assign(question=["A?", "C?"]), prompt, ["smollm2-135m"])
-
-
-def test_rows_hold_no_text_of_the_question(house):
-    """Answers to third-party items are joined by item id; none of their text is in the file."""
-    path = record.export(_pairs(), settings=SETTINGS)
-    assert b"Question number" not in gzip.decompress(path.read_bytes())
-    row = json.loads(gzip.decompress(path.read_bytes()).split(b"\n")[0])
-    assert set(row) == {"item_id", "key", "outcome", "text", "finish", "tokens"}
-
-
-def test_the_endpoint_helper_is_not_a_registered_one():
-    assert endpoint_for().name not in registry()[0]

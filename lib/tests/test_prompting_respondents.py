@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import yaml
-from api_double import Double, counts, endpoint_for, model_for, requests_for, yes_no_frame
+from api_double import Double, counts, endpoint_for, model_for, yes_no_frame
 
 from katayori import paths
 from katayori.data import samples
@@ -29,7 +29,6 @@ from katayori.papers import (
 )
 from katayori.papers.answers import get as ask
 from katayori.prompting import models
-from katayori.prompting.frames import ANSWER_COLUMNS
 from katayori.prompting.models import get_endpoint, get_model, registry
 from katayori.prompting.parsing import parse_number
 from katayori.prompting.prompts import Prompt, load_prompts
@@ -110,20 +109,6 @@ def test_the_judges_four_prompts_differ_in_criteria_and_reasons_only():
         "\n\n判定:"
     )  # keeps small models from going on with the task
     assert asked.replace(only, first) == wording["lj_reason"].user
-
-
-def test_the_papers_settings_are_in_the_prompt(prompts):
-    """DE-6 to DE-8: question first, no system message, seed 1, 2,048 tokens, no temperature
-    forced.
-    """
-    answer_line = prompts["de_answer_line"]
-    assert answer_line.settings == {"seed": 1, "max_tokens": 2048}
-    [message] = answer_line.messages(question="May she {go}?")
-    assert message["role"] == "user" and message["content"].startswith("May she {go}?\n\n")
-    forced = prompts["de_answer_prefix"].messages(question="Q")
-    assert [m["role"] for m in forced] == ["user", "assistant"] and forced[-1][
-        "content"
-    ] == "Answer:"
 
 
 def _folder(tmp_path, **changes):
@@ -214,19 +199,6 @@ def test_unknown_names_get_one_line_with_the_valid_ones():
         get_model("")
 
 
-def test_any_model_of_an_endpoint_can_be_named():
-    model, endpoint = get_model("org/my-model@vllm")
-    assert (model.vendor_id, endpoint.name, model.identity) == (
-        "org/my-model",
-        "vllm",
-        "org/my-model",
-    )
-    model, endpoint = get_model("qwen2.5-coder-0.5b@vllm")
-    assert (
-        endpoint.name == "vllm" and model.identity == registry()[1]["qwen2.5-coder-0.5b"].identity
-    )
-
-
 def test_no_two_registry_entries_share_their_answers():
     """peers 11: entries that are asked alike would be answered from each other's rows."""
     asked = [(m.endpoint, m.identity, str(m.extra_body)) for m in registry()[1].values()]
@@ -279,19 +251,6 @@ def test_the_registry_lists_exactly_the_simulated_respondents():
 def asked(study, prompts):
     """Every simulated respondent through `ask`, by both prompts."""
     return {name: ask(study, prompt, SIMULATED) for name, prompt in prompts.items()}
-
-
-@pytest.mark.slow
-def test_all_answer_all_items_by_both_prompts(asked, study):
-    for frame in asked.values():
-        assert list(frame.columns[: len(ANSWER_COLUMNS) - 3]) == ANSWER_COLUMNS[:-3] and set(
-            ANSWER_COLUMNS
-        ) < set(frame)
-        assert len(frame) == 7 * len(study) == 7 * 24 * 135 and set(frame["source"]) == {
-            "simulated"
-        }
-        assert (frame["answer"].notna() == (frame["outcome"] == "ok")).all()
-        assert not frame.duplicated(["item_id", "model"]).any()
 
 
 def test_simulated_answers_are_the_same_on_every_machine(asked):
@@ -409,15 +368,6 @@ def test_a_wrong_source_or_no_model_is_named(study, prompts):
         ask(study, prompt, ["sim-unfair"])
 
 
-def test_imported_answers_run_through_ask(study, prompts, tmp_path):
-    path = tmp_path / "answers.csv"
-    rows = "".join(f"{i},de_answer_line,gpt-4o,Answer: no\n" for i in study["item_id"].head(5))
-    path.write_text("item_id,prompt_id,model,text\n" + rows)
-    prompt = prompts["de_answer_line"]
-    frame = ask(study.head(6), prompt, ["gpt-4o"], source="imported", answers_file=str(path))
-    assert list(frame["outcome"]) == ["ok"] * 5 + ["error"] and set(frame["source"]) == {"imported"}
-
-
 def test_live_answers_come_from_the_store(study, prompts, tmp_path, monkeypatch):
     """Nothing is asked unless it is wanted; what was not asked is an error row, never dropped."""
     monkeypatch.setenv("KATAYORI_CACHE", str(tmp_path))
@@ -441,40 +391,6 @@ def test_live_answers_come_from_the_store(study, prompts, tmp_path, monkeypatch)
     assert double.requests[0]["messages"][0]["content"].startswith(items["filled_template"].iloc[0])
     with Store(store_path()) as store:
         assert counts(store) == {"ok": 7}
-
-
-def test_every_outcome_keeps_its_row(prompts):
-    """peers 8 and 10: nothing shrinks n in silence."""
-    outcomes = ["ok", "refusal", "filtered", "truncated", "error", "out_of_choice"]
-    frame = yes_no_frame(
-        requests_for(6), [Response(o, "Answer: yes", error="why") for o in outcomes], "live"
-    )
-    assert list(frame["outcome"]) == outcomes and list(frame["answer"].fillna("")) == [
-        "yes",
-        "",
-        "",
-        "",
-        "",
-        "",
-    ]
-    forced = requests_for(3, logprobs=True, max_tokens=1)
-    tops = [[(" yes", -0.1)], [("Hm", -0.1)], None]
-    frame = yes_no_frame(forced, [Response("ok", "", "length", top) for top in tops], "live")
-    assert list(frame["outcome"]) == ["ok", "out_of_choice", "out_of_choice"]
-    with pytest.raises(ValueError):
-        yes_no_frame(requests_for(2), [Response("ok")], "live")
-
-
-def test_a_second_turn_follows_the_models_own_words():
-    """PJ-9: reasons in the first turn, the number in the second; the wording without it keeps its
-    hash.
-    """
-    one = Prompt("a", 1, "x", "en", user="Q {question}")
-    two = Prompt("a", 1, "x", "en", user="Q {question}", follow_up="Number?")
-    turns = two.messages(question="1", reasoning="Because {x}.")
-    assert [m["role"] for m in turns] == ["user", "assistant", "user"]
-    assert [m["content"] for m in turns] == ["Q 1", "Because {x}.", "Number?"]
-    assert one.hash != two.hash and one.hash == Prompt("b", 2, "y", "ja", user="Q {question}").hash
 
 
 def test_an_earlier_answer_fills_its_place_and_is_asked_once_a_question(tmp_path, monkeypatch):
@@ -513,13 +429,6 @@ def test_an_earlier_answer_fills_its_place_and_is_asked_once_a_question(tmp_path
         ask(pd.DataFrame(rows[2:]), first, ["gpt-4o"], source="live")
     frame = ask(pd.DataFrame(rows[:2]), then, ["gpt-4o"], source="live")
     assert list(frame["item_id"]) == ["i0", "i1"] and list(frame["answer"]) == ["no", "no"]
-
-
-def test_a_prompt_may_be_for_some_items_only():
-    """JU-8: each opening is asked of its own template's items."""
-    prompt = Prompt("one", 1, "p", "en", "{text}", only={"template": 2})
-    rows = [{"item_id": f"i{n}", "template": n, "text": "Hello"} for n in (1, 2)]
-    assert [q.item_id for q in build(rows, prompt, *get_model("gpt-4o"))] == ["i2"]
 
 
 def test_a_prompt_that_rests_on_an_unknown_one_is_named(tmp_path):
@@ -626,19 +535,6 @@ def test_only_one_character_is_valid_and_the_chatty_one_breaks_it_in_four_ways(b
     }
 
 
-def test_an_item_without_a_target_still_has_a_right_answer():
-    """BBQ has such items (data/errata): roles are empty but for unknown."""
-    item = {
-        "role_0": "",
-        "role_1": "unknown",
-        "role_2": "",
-        "label": 2,
-        "context_condition": "disambiguated",
-    }
-    assert persona_jbbq.bbq_chances("sim-bbq-stereotyped", item) == (0.05, 0.05, 0.9)
-    assert persona_jbbq.bbq_chances("sim-bbq-first", item) == persona_jbbq.BBQ_FIRST
-
-
 def test_models_recorded_for_all_prompts_share_their_items(monkeypatch):
     """A shard may hold a part of the items: kept are those every shown model was asked with every
     prompt.
@@ -668,57 +564,7 @@ def test_models_recorded_for_all_prompts_share_their_items(monkeypatch):
     assert answers.recorded_for_each(items, two, unnamed(two), ["c"])[0] == []
 
 
-def test_models_recorded_for_each_prompt_under_a_variant_of_its_own(monkeypatch):
-    """A prompt asked anew has other models and items than before, and the rest stay."""
-    held = {("a", "p", "new"): "23", ("a", "q", ""): "123", ("b", "p", ""): "12"}
-    held |= {("b", "q", ""): "12"}
-
-    def shards(paper, prompt, variant):
-        return [{"model": m} for m, p, v in held if (p, v) == (prompt, variant)]
-
-    def item_ids(paper, prompt, variant, models):
-        return set(held.get((models[0], prompt, variant), ""))
-
-    monkeypatch.setattr(answers.recordings, "shards", shards)
-    monkeypatch.setattr(answers.recordings, "item_ids", item_ids)
-    items = pd.DataFrame({"item_id": list("1234")})
-    two = [Prompt(name, 1, "x", "ja", "{question}") for name in "pq"]
-    found, kept = answers.recorded_for_each(items, two, {"p": "new", "q": ""})
-    assert (found, list(kept["item_id"])) == (["a"], ["2", "3"])
-    found, kept = answers.recorded_for_each(items, two, unnamed(two))
-    assert (found, list(kept["item_id"])) == (["b"], ["1", "2"])
-
-
 # --- simulated respondents of intersectional items ------------------------------------------------
-
-
-def test_the_planted_chances_of_intersectional_items():
-    """X-3: by hand, of the additive one and the one with an interaction; every row of chances adds
-    to 1.
-    """
-    item = {
-        "role_0": "biased",
-        "role_1": "unknown",
-        "role_2": "counter_biased",
-        "context_condition": "ambiguous",
-    }
-    item |= {"subset": "nationality+gender+age", "label": 1}
-    right = 1 / (1 + math.exp(0.9 + 0.6 + 0.3 - 2.5))
-    assert inter_jbbq.inter_chances("sim-inter-additive", item)[1] == pytest.approx(right)
-    more = 1 / (1 + math.exp(0.9 + 0.6 + 0.3 + 2.5 - 2.5))
-    chances = inter_jbbq.inter_chances("sim-inter-interaction", item)
-    assert chances == pytest.approx(((1 - more) * 0.75, more, (1 - more) * 0.25))
-    alone = item | {"subset": "gender+age", "role_0": "", "role_2": ""}
-    assert inter_jbbq.inter_chances("sim-inter-interaction", alone) == inter_jbbq.inter_chances(
-        "sim-inter-additive", alone
-    )
-    clear = item | {"context_condition": "biased", "label": 0}
-    assert inter_jbbq.inter_chances("sim-inter-abstaining", clear) == pytest.approx(
-        (0.3, 0.7 * 0.95, 0.7 * 0.05)
-    )
-    assert inter_jbbq.inter_chances("sim-inter-additive", clear) == pytest.approx((0.9, 0.05, 0.05))
-    with pytest.raises(KatayoriError, match="simulated respondent of inter-JBBQ items"):
-        inter_jbbq.inter_chances("sim-fair", item)
 
 
 @pytest.mark.parametrize("model", list(inter_jbbq.INTER))
@@ -753,19 +599,6 @@ def judged():
     prompts = [wording[name] for name in ("lj_verdict", "lj_reason_criteria")]
     log = [ask(items, prompt, logprob_judge.JUDGES) for prompt in prompts]
     return items, pd.concat(log, ignore_index=True)
-
-
-def test_ask_takes_the_frame_of_verdicts(judged):
-    """LJ-8: letters, orders and probabilities of every call, all of them
-    valid.
-    """
-    items, log = judged
-    assert len(log) == 2 * 4 * len(items) == 2 * 4 * 414 and set(log["source"]) == {"simulated"}
-    assert {"pair_id", "order", "answer", "p_A", "p_B", "p_C", "mass", "p_status"} <= set(log)
-    assert set(log["outcome"]) == set(log["p_status"]) == {"ok"}
-    assert set(log["answer"]) == set("ABC")
-    assert np.allclose(log["mass"], 1 - logprob_judge.JUDGE_OTHER)
-    assert (log[["p_A", "p_B", "p_C"]].idxmax(axis=1).str[-1] == log["answer"]).all()
 
 
 def test_what_is_planted_in_the_judges_comes_out(judged):
@@ -816,25 +649,6 @@ def test_noise_is_of_the_single_call(judged):
         logprob_judge.judge_chances("sim-judge-fair", {"item_id": "xw1"})
     with pytest.raises(KatayoriError, match="unknown simulated judge"):
         logprob_judge.judge_chances("sim-fair", one)
-
-
-def test_a_prompt_of_some_items_needs_answers_to_these_only(monkeypatch):
-    """JU-8: each of the four prompts is asked of its template's items; a template not asked leaves
-    its items out.
-    """
-    held = {"p": "12", "q": "3"}
-    monkeypatch.setattr(
-        answers.recordings, "shards", lambda paper, prompt, variant: [{"model": "a"}]
-    )
-    monkeypatch.setattr(
-        answers.recordings, "item_ids", lambda paper, prompt, variant, models: set(held[prompt])
-    )
-    items = pd.DataFrame({"item_id": list("1234"), "template": [1, 1, 2, 2]})
-    prompts = [
-        Prompt(name, 1, "x", "ja", "{a}", only={"template": t}) for t, name in ((1, "p"), (2, "q"))
-    ]
-    found, kept = answers.recorded_for_each(items, prompts, unnamed(prompts))
-    assert (found, list(kept["item_id"])) == (["a"], ["1", "2", "3"])
 
 
 def test_two_option_chances_follow_the_role_or_the_place():

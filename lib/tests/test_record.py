@@ -128,7 +128,7 @@ def test_an_interrupted_recording_keeps_what_was_answered_and_goes_on(engines, h
     once = [signal.SIGTERM]
 
     def answer(body):
-        if once and engines.asked == 20:
+        if once and engines.asked >= 20:
             os.kill(os.getpid(), once.pop())
         return "Answer: no"
 

@@ -24,7 +24,7 @@ from katayori.data import (
 )
 from katayori.data.files import read_as, read_checked
 from katayori.data.jubaku_v2_schema import CaseFile
-from katayori.data.schema import Count, Lenient, Schema, Text, block_of, checked
+from katayori.data.schema import Count, Schema, Text, block_of, checked
 from katayori.errors import KatayoriError
 from katayori.profiles import Profile
 from katayori.prompting.models import Endpoint, Model
@@ -217,28 +217,6 @@ def test_what_is_missing_and_what_is_no_block():
     assert problem(dict[str, Weights], {"a": {"file": "b"}}) == "file x.yaml: a lacks bytes"
 
 
-def test_long_values_are_cut():
-    message = problem(Registry, {"weights": [GOOD | {"bytes": "1" * 500}]})
-    assert message.endswith("111...") and len(message) < 150
-
-
-def test_nothing_is_changed_and_nothing_can_be():
-    registry = checked(Registry, {"weights": [GOOD]}, "")
-    assert registry.model_dump(by_alias=True, exclude_unset=True) == {"weights": [GOOD]}
-    with pytest.raises(ValueError, match="frozen"):
-        registry.weights = []
-
-
-def test_a_lenient_block_keeps_what_it_does_not_know():
-    class Case(Lenient):
-        id: str
-
-    assert checked(Case, {"id": "a", "note": "b"}, "").model_dump(
-        by_alias=True, exclude_unset=True
-    ) == {"id": "a", "note": "b"}
-    assert problem(Case, {"note": "b"}) == "file x.yaml: lacks id"
-
-
 def test_a_file_is_named_and_read_again_when_it_changes(tmp_path):
     file = tmp_path / "w.yaml"
     file.write_text("{file: a, bytes: 1}")
@@ -248,14 +226,6 @@ def test_a_file_is_named_and_read_again_when_it_changes(tmp_path):
         read_as(Weights, file, "list of weights")
     file.write_text("{file: a, bytes: 2}")
     assert read_as(Weights, file, "list of weights").bytes == 2
-
-
-def test_an_example_is_named_for_users():
-    """Each place that a message sends a user to is there."""
-    for kind in KINDS.values():
-        if place := getattr(kind, "example", ""):
-            assert (paths.root() / place).exists()
-            assert problem(kind, 1).endswith(f"; see {place}")
 
 
 def test_commands_that_read_nothing_do_not_wait_for_pydantic():

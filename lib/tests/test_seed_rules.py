@@ -102,13 +102,14 @@ def test_a_store_of_rule_1_is_read_in_a_live_run(house):
 def test_a_live_run_asks_only_what_neither_rule_has_answered(house):
     model, endpoint = get_model(f"{MODEL}@local-vllm")
     with Store(store_path()) as store:
-        asked = ("discrim_eval", model, endpoint, ["de_answer_line"], asking.Scope(sample=5))
-        first = asking.requests_of(*asked, store=store)
+        scope = asking.Scope(limit=1)
+        step = asking.Step("discrim_eval", "m", model, endpoint, ["de_answer_line"], scope)
+        first = step.requests(store)
         for request in first[:3]:
             store.put(by_rule(request, 1), Response("ok", "Answer: yes", "stop"))
-        now = asking.requests_of(*asked, store=store)
-        assert [seed_rule_of(request) for request in now] == [1, 1, 1, 2, 2]
-        assert len(store.pending(now)) == 2
+        now = step.requests(store)
+        assert [seed_rule_of(request) for request in now] == [1, 1, 1] + [2] * (len(first) - 3)
+        assert len(store.pending(now)) == len(first) - 3
 
 
 def test_a_recording_goes_on_in_the_rule_of_its_shard(house):

@@ -2,6 +2,7 @@
 
 import getpass
 import json
+import os
 import shutil
 import sqlite3
 import subprocess
@@ -22,8 +23,9 @@ from katayori.prompting.models import Server, at_server, get_model, normalised, 
 from katayori.prompting.prompts import load_prompts
 from katayori.prompting.requests import Response, build, by_rule
 from katayori.prompting.store import StoredAnswers, store_path
-from katayori_tools import asking, cli, live as live_module
+from katayori_tools import asking, cli
 from katayori_tools.answer_store import Store
+from katayori_tools.choices import OwnServer
 from katayori_tools.live import repeat
 
 OLD_STORE = Path(__file__).parent / "fixtures" / "store" / "schema1.db"
@@ -342,32 +344,22 @@ def test_fresh_asks_anew_and_the_newest_is_read(quiet, monkeypatch):
         assert set(store.db.execute("SELECT series FROM answers")) == {(0,), (1,), (2,)}
 
 
-def test_notebooks_of_live_find_label_and_address(house, monkeypatch):
-    import os
-
-    seen = {}
-
-    def notebooks(run, running):
-        names = ("KATAYORI_LABEL", "KATAYORI_BASE_URL", "KATAYORI_BASE_URL_VLLM")
-        seen.update({name: os.environ.get(name) for name in names})
-        return 0
-
-    monkeypatch.setattr("katayori_tools.reproduce.reproduce", notebooks)
-    with Double() as double:
-        live_module.live(chosen(models="m@vllm", limit=1, base_url=double.url, label="mine"))
-    assert seen == {
-        "KATAYORI_LABEL": "mine",
-        "KATAYORI_BASE_URL": double.url,
-        "KATAYORI_BASE_URL_VLLM": double.url,
-    }
-    assert "KATAYORI_LABEL" not in os.environ and "KATAYORI_BASE_URL" not in os.environ
+def test_notebooks_of_live_find_label_and_address(monkeypatch):
+    url = "http://127.0.0.1:1/v1"
+    monkeypatch.setenv("KATAYORI_BASE_URL", "http://before")
+    monkeypatch.delenv("KATAYORI_LABEL", raising=False)
+    with asking.environment(OwnServer(base_url=url, label="mine")):
+        assert os.environ["KATAYORI_LABEL"] == "mine"
+        assert os.environ["KATAYORI_BASE_URL"] == os.environ["KATAYORI_BASE_URL_VLLM"] == url
+    assert "KATAYORI_LABEL" not in os.environ
+    assert os.environ["KATAYORI_BASE_URL"] == "http://before"
 
 
 def test_repeat_does_not_compare_two_servers(quiet):
     with Double() as one, Double() as two:
         given = {"models": "m@custom", "limit": 1, "label": "mine"}
         live(one.url, label="mine")
-        with pytest.raises(KatayoriError, match="another server, not from the one asked now"):
+        with pytest.raises(KatayoriError, match="came from another server, or nobody knows which"):
             repeat(chosen(base_url=two.url, **given))
         assert two.asked == 0
         repeat(chosen(base_url=one.url, **given))
