@@ -51,12 +51,17 @@ def test_every_row_answers_a_request_of_today(paper, name):
     if work is None:
         assert entry["dataset"] in ("tasks", "answers")  # which nothing reads
         return
-    items = record.items_of(paper, work.dataset).to_dict("records")
+    items = record.items_of(paper, work.dataset)
+    if work.sample or work.size:
+        shard = (entry["prompt_id"], entry["variant"], [entry["model"]])
+        items = items[items["item_id"].isin(recordings.item_ids(paper, *shard))]
     prompt = load_prompts(paper)[entry["prompt_id"]]
     model, _ = get_model(entry["model"])
     endpoint = get_endpoint(entry["endpoint"])
     chosen = {"dataset": entry["dataset"], "variant": entry["variant"]}
-    asked = answers.with_earlier(items, prompt, model, endpoint, answers.recorded, **chosen)
+    asked = answers.with_earlier(
+        items.to_dict("records"), prompt, model, endpoint, answers.recorded, **chosen
+    )
     rows = list(recordings.read(paper, entry["model"], entry["prompt_id"], entry["variant"]))
     repetitions = {row.get("repetition", 0) for row in rows}
     chosen["repetitions"] = 1 + max(repetitions)
