@@ -17,6 +17,7 @@ import pandas as pd
 import pytest
 import yaml
 from api_double import KEY_ENV, Double, counts, endpoint_for, model_for, requests_for, yes_no_frame
+from bs4 import BeautifulSoup
 from one_row import add_row
 
 from katayori.errors import KatayoriError
@@ -337,7 +338,8 @@ def test_hostile_answers_do_not_act_in_a_site(tmp_path, monkeypatch):
         assert inside, name
         found = re.findall(r"<(script|iframe|svg|object|animate|form)\b", inside)
         assert found == [], name
-        assert not re.findall(r"<[^>]+\s(on\w+|srcdoc)\s*=", dom), name
+        names_of = [one for tag in BeautifulSoup(dom, "html.parser")(True) for one in tag.attrs]
+        assert not [one for one in names_of if one.startswith("on") or one == "srcdoc"], name
         assert not re.findall(r'<a\b[^>]*href="javascript:', dom), name
         assert not re.findall(r'(src|href)="(https?:)?//[^"]*evil', dom.replace(inside, "")), name
         assert not re.findall(r'src="(https?:)?//', dom), name
