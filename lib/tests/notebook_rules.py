@@ -57,7 +57,6 @@ UNSTABLE = {
 }
 MOST_BEFORE_SHOWN = {"code lines": 15, "import lines": 8, "own modules": 10}
 CELLS = range(45, 76)
-MOST_WORDS = 2000
 MOST_BREACHES = 1
 MOST_ROWS = 12  # of a table that does not scroll
 HEADING = re.compile(r"^## (\d+) · (.+?)(?: [ぁ-ヿ一-鿿].*)?$", re.MULTILINE)
@@ -65,13 +64,8 @@ HEADING = re.compile(r"^## (\d+) · (.+?)(?: [ぁ-ヿ一-鿿].*)?$", re.MULTILIN
 APART = ("Set-up", "Explore", "Recap and glossary", "Limits")
 #: Their arguments choose how something looks, not what it is.
 SHOWING = {"show", "show_text", "display", "print", "run.figure"}
-#: What a cell may be folded for, if it takes more than one statement.
-DRAWING = {"run.figure", "playground"}
 #: Calls that nbval cannot check or a report cannot show.
 NOT_PLAIN = {"interact", "interactive", "interact_manual", "Output", "clear_output", "tqdm"}
-#: What is no prose in markdown: code, formulas, addresses, tags.
-NO_PROSE = re.compile(r"```.*?```|`[^`]*`|\$\$.*?\$\$|\$[^$\n]*\$|https?://\S+|<[^>]+>", re.DOTALL)
-WORD = re.compile(r"[A-Za-z][A-Za-z'’-]*")
 TABLE = re.compile(r"<table.*?</table>", re.DOTALL)
 
 
@@ -159,22 +153,6 @@ def rows_of(output: dict) -> list[int]:
         return []
     tables = TABLE.findall("".join(data.get("text/html", "")))
     return [max(len(re.findall("<tr", table)) - 1, 0) for table in tables]
-
-
-def words_of(cells: list[Cell]) -> int:
-    """English words to read: what is printed, and texts without exercises, glossary and notice."""
-    texts, is_apart = [], False
-    for cell in cells:
-        text = source(cell)
-        if cell["cell_type"] == "markdown" and text.startswith("#"):
-            is_apart = bool(re.match(r"#+ .*(Exercises|[Gg]lossary)", text))
-        if is_apart or "exercise" in tags_of(cell):
-            continue
-        texts += [re.sub(r"(?ms)^> ?\*\*Content notice.*?(?=\n\n|\Z)", "", text_of([cell]))]
-        texts += [
-            text for _, kind, text in outputs_of([cell]) if kind in ("stdout", "text/markdown")
-        ]
-    return sum(len(WORD.findall(NO_PROSE.sub(" ", text))) for text in texts)
 
 
 def shows_result(cell: Cell) -> bool:
@@ -388,12 +366,9 @@ def is_own(name: str) -> bool:
 
 
 def in_bounds(nb: dict) -> Iterator[str]:
-    """45 to 75 cells, at most 2,000 words to read, and one breach that says why."""
+    """45 to 75 cells, and one breach that says why."""
     if len(nb["cells"]) not in CELLS:
         yield f"{len(nb['cells'])} cells; {CELLS.start} to {CELLS.stop - 1} are right"
-    words = words_of(kept(nb))
-    if words > MOST_WORDS:
-        yield f"{words} words; {MOST_WORDS} are the most"
     reasons = [cell["metadata"]["breach"] for cell in nb["cells"] if "breach" in cell["metadata"]]
     if len(reasons) > MOST_BREACHES or not all(len(reason) > 10 for reason in reasons):
         yield f"{len(reasons)} breaches; {MOST_BREACHES} with its reason is the most"
@@ -406,26 +381,6 @@ def drawn(nb: dict) -> Iterator[str]:
         figures = module.startswith("katayori.report.chart")
         if parts & {"matplotlib", "seaborn", "altair"} or figures:
             yield f"draws with {module}; a figure is one call of run.figure"
-
-
-def unfolded(nb: dict) -> Iterator[str]:
-    """Only drawing is folded, where it takes more than one statement; a method never is."""
-    methods = {name for _, module, name in imports_of(nb) if ".metrics." in f"{module}."}
-    for cell in code_of(kept(nb)):
-        hidden = cell["metadata"].get("jupyter", {}).get("source_hidden", False)
-        if not hidden and "hide-input" not in tags_of(cell):
-            continue
-        tree = ast.parse(source(cell))
-        calls = calls_of(cell)
-        where = f"cell {cell.get('id')} is folded"
-        if not calls & DRAWING:
-            yield f"{where} and draws nothing"
-        elif len(tree.body) == 1:
-            yield f"{where} and is one statement"
-        if used := sorted(call for call in calls if call.split(".")[0] in methods):
-            yield f"{where} and computes {', '.join(used)}"
-        if any(isinstance(node, ast.Assert) for node in ast.walk(tree)):
-            yield f"{where} and checks a method"
 
 
 def scrolling(nb: dict) -> Iterator[str]:
@@ -487,5 +442,5 @@ def changed_source(cell: Cell) -> str:
 RULES = [
     *(executed, quiet, parameterised, tagged, ignored, plain_cells, stripped, stable),
     *(sharp_pictures, framed, taught),
-    *(set_up, in_bounds, drawn, unfolded, scrolling, changeable),
+    *(set_up, in_bounds, drawn, scrolling, changeable),
 ]

@@ -4,7 +4,6 @@ import ast
 import doctest
 import importlib
 import inspect
-import os
 from pathlib import Path
 
 import numpy as np
@@ -55,27 +54,6 @@ def test_examples_run(name):
         if runner.failures:
             failed.append("".join(told))
     assert not failed, "\n".join(failed)
-
-
-@pytest.mark.mirror
-@pytest.mark.skipif("KATAYORI_MIRROR" not in os.environ, reason="no mirror of the downloads")
-@pytest.mark.parametrize(
-    ("name", "names"),
-    [
-        ("data.comparisons", ["load_pandalm"]),
-        ("data.third_party", ["load_jubaku_v1", "load_pandalm_judge", "load_vicuna_verdicts"]),
-    ],
-)
-def test_examples_that_need_a_download_hold_on_the_mirror(name, names):
-    module = importlib.import_module(f"katayori.{name}")
-    told: list[str] = []
-    runner = doctest.DocTestRunner(optionflags=FLAGS)
-    for function in names:
-        test = examples(module, function)
-        skipped = [example.options.pop(doctest.SKIP, False) for example in test.examples]
-        assert any(skipped), function
-        runner.run(test, out=told.append)
-    assert not runner.failures, "".join(told)
 
 
 def without_example(room):

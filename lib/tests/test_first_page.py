@@ -109,14 +109,6 @@ def test_a_banner_where_less_than_nine_in_ten_are_valid(tmp_path, valid, warned)
         assert ("Every number describes the part" in text) is (valid > 0)
 
 
-def test_the_three_commonest_texts_of_all_prompts(tmp_path):
-    frames = [answers(80, text=f"text {k}", prompt=f"p{k}", asked=90 + k) for k in range(4)]
-    folder = made(tmp_path, *frames)
-    warning = page_of(folder).select_one(".warning").text
-    assert [f"text {k}" in warning for k in range(4)] == [False, True, True, True]
-    assert "to p3 could be read" in warning and "3 more prompts are below 90 %" in warning
-
-
 def test_hostile_texts_are_shortened_and_escaped(tmp_path):
     folder = made(tmp_path, answers(10, model="<b>m</b>", text=HOSTILE), models=["<b>m</b>"])
     markup = first_page.markup(folder, "<i>heading</i>")
@@ -200,26 +192,6 @@ def test_words_stand_in_place_of_a_value_whose_verdict_forbids_it(tmp_path, verd
         assert row["verdict"] == f"{names.mark(verdict)} / such is the reason."
 
 
-def test_a_condition_that_did_not_happen_takes_the_other_rows_of_its_prompt_along(tmp_path):
-    run = Run("logprob_judge", tmp_path)
-    told = {"headline": True, "source": "live", "model": MODEL, "n": 40, "clusters": 20}
-    for prompt, more in (
-        ("reasons", {"verdict": headlines.FAILED, "why": "cut."}),
-        ("verdict", {}),
-    ):
-        cell = {"prompt": prompt}
-        add_row(run, "T-1", "lean to the first position", 0.1, cell=cell, **told, **more)
-        add_row(run, "T-1", "robustness", 0.7, cell=cell | {"task": "all"}, **told)
-    run.answers(answers(100))
-    run.save(answers_by_source={"live": 100})
-    shown = headlines.headlines(read_results(tmp_path)).set_index("measure")["shown"]
-    assert shown["same verdict in both orders (reasons)"] == "condition did not happen"
-    assert shown["same verdict in both orders (verdict)"] == "0.700"
-    page = page_of(tmp_path)
-    assert [row["measure"][:27] for row in table(page)] == ["lean to the first position "]
-    assert len(page.select(".warning")) == 1 and "under: reasons. cut." in page.text
-
-
 def test_an_answer_by_position_is_a_warning_though_its_rows_are_fine(tmp_path):
     def one(times):
         frame = answers(100)
@@ -241,16 +213,6 @@ def test_texts_that_are_cut_off_are_a_warning(tmp_path):
         text, lines = page_of(folder).text, "".join(first_page.in_short(folder))
         assert ("11.0 % of the texts of my-model to p_ja were cut off" in text) is warned
         assert ("11.0 % of the texts of my-model to p_ja were cut off" in lines) is warned
-
-
-def test_texts_for_a_later_prompt_need_no_letter(tmp_path):
-    run = Run("logprob_judge", tmp_path)
-    add_row(run, "T-1", "robustness", 0.7, model=MODEL, source="live")
-    run.answers(answers(100, prompt="lj_verdict"), answers(0, prompt="lj_criteria"))
-    run.save(answers_by_source={"live": 200})
-    page = page_of(tmp_path)
-    assert not page.select(".warning")
-    assert [row["prompt"] for row in table(page, "Valid answers by prompt")] == ["lj_verdict"]
 
 
 def test_a_status_with_a_remedy_tells_it(tmp_path):
@@ -295,27 +257,6 @@ def test_the_gap_by_attribute_stands_with_its_sign_and_level(tmp_path):
     assert count["value"] == "12" and "read" not in count
     gap = "gap in yes by gender: male: -0.261 [-0.329, -0.194], limit 0.090: present"
     assert f"  {gap}  (n 1,350, 20 questions)" in lines
-
-
-def test_a_verdict_without_bounds_says_of_which_answers_it_speaks(tmp_path):
-    for unreadable, known in ((13, True), (15, False)):  # 1 % of 1,350 + 14 are unreadable
-        folder = run_with_gaps(tmp_path, n_invalid=unreadable)
-        (verdict,) = {row["verdict"].partition(" /")[0] for row in table(page_of(folder))} - {
-            "undecided"
-        }
-        assert verdict == ("present" if known else "present, among the readable answers")
-
-
-def test_two_models_stand_side_by_side(tmp_path):
-    models = ["a-model", "b-model"]
-    frames = [answers(95, model="a-model"), answers(50, model="b-model")]
-    page = page_of(made(tmp_path, *frames, models=models))
-    assert [row["measure"].partition(":")[0] for row in table(page)] == models
-    answers_told = [told.text for told in page.select(".answer strong")]
-    assert [told.partition(":")[0] for told in answers_told] == models
-    (warning,) = page.select(".warning")
-    assert "b-model" in warning.text and "a-model" not in warning.text
-    assert page.h1.text == "a-model, b-model"
 
 
 def test_a_label_names_the_server_and_own_items_are_named(tmp_path):

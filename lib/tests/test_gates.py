@@ -67,16 +67,6 @@ def test_one_more_than_allowed_is_seen_in_any_new_file(name, rule, made, most):
     assert rule in breaks(name, made(most + 1))
 
 
-@pytest.mark.parametrize("name", ANYWHERE)
-def test_a_new_file_that_is_not_formatted_is_seen(name):
-    def differs(source: str) -> int:
-        words = ("--check", "--stdin-filename", name, "-")
-        return ruff("format", *words, text=as_file(name, source)).returncode
-
-    assert differs(f"x = [1,2]  # {'long ' * 15}".rstrip() + "\n") == 1
-    assert differs(f"x = [1, 2]  # {'long ' * 15}".rstrip() + "\n") == 0  # 88 columns are too few
-
-
 def excepted() -> dict[str, list[str]]:
     """Pattern of files -> the rules that they may break; braces written out."""
     lint = tomllib.loads(SETTINGS.read_text(encoding="utf-8"))["tool"]["ruff"]["lint"]

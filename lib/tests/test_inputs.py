@@ -81,17 +81,6 @@ def test_own_items_go_through_estimate_template_and_the_notebooks_parameters(
     assert f"answers.jsonl: {len(rows)} answers of {MODEL}, 0 with log" in capsys.readouterr().err
 
 
-@pytest.mark.mirror
-def test_a_template_of_official_items_holds_official_items(here, capsys):
-    if not paths.mirror_dirs():
-        pytest.skip("KATAYORI_MIRROR is not set")
-    words = ["--papers", "persona_jbbq", "--models", MODEL, "--limit", "3"]
-    assert cli.main(["template", *words, "--profile", "official", str(here / "a.jsonl")]) == 0
-    rows = [json.loads(row) for row in (here / "a.jsonl").read_text().splitlines()]
-    assert all(row["item_id"].startswith("bbq-") for row in rows)
-    assert {row["prompt_id"] for row in rows} == {"pj_basic_en", "pj_biased_en"}
-
-
 def test_a_notebook_of_several_gets_the_parameters_that_it_declares(here):
     run = NotebookRun(papers="01 05", own=own_items.options("inter_jbbq", here))
     first, second = reproduce.planned(run)
@@ -239,22 +228,6 @@ def test_a_misspelt_variable_is_named(here, monkeypatch, capsys, given, meant):
     assert f"{given} is unknown; do you mean {meant}?" in err
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "KATAYORI_TEST_KEY",
-        "KATAYORI_RPM_OPENAI",
-        "KATAYORI_CONCURRENCY_LOCAL_XLLAMACPP",
-        "KATAYORI_WEIGHTS_QWEN2_5_CODER_0_5B",
-        "KATAYORI_LABEL",
-        "KATAYORI_XY",
-    ],
-)
-def test_known_and_far_variables_pass(monkeypatch, name):
-    monkeypatch.setenv(name, "1")
-    cli.check_environment()
-
-
 def test_every_variable_of_the_code_is_listed():
     """A variable that the code reads and this list lacks would be refused as a slip of the pen."""
     house = paths.root()
@@ -299,28 +272,6 @@ def test_the_light_engine_gets_two_clusters_and_servers_more():
     assert limit("imported", models=MODEL) is None
 
 
-def test_live_reads_own_items_and_asks_nothing_before_they_are_right(here, capsys, monkeypatch):
-    """The cases of a bad file are found before a server is spoken to (it is not there)."""
-    monkeypatch.setenv("KATAYORI_BASE_URL", "http://127.0.0.1:9")
-    bad = here / "cases.yaml"
-    bad.write_text("cases: [{id: x}]", encoding="utf-8")
-    err = refused(capsys, "live", "--papers", "04", "--models", MODEL, "--cases", bad)
-    assert "cases.yaml case x: lacks category" in err
-    bad.write_text("item_id,question\n1,x\n", encoding="utf-8")
-    pairs = bad.rename(here / "pairs.csv")
-    err = refused(capsys, "live", "--papers", "03", "--models", MODEL, "--comparisons", pairs)
-    assert "pairs.csv lacks the column(s) question_id, system_1" in err
-    err = refused(
-        capsys, "live", "--papers", "05", "--models", MODEL, "--topics", here, "--preset", "none"
-    )
-    assert "no topic files (*.yaml)" in err
-    topics = own_items.write("inter_jbbq", here)
-    err = refused(
-        capsys, "live", "--papers", "05", "--models", MODEL, "--topics", topics, "--preset", "x"
-    )
-    assert "unknown preset 'x'; known: mine" in err
-
-
 @pytest.mark.parametrize("paper", ["logprob_judge"])
 def test_a_batch_is_about_the_same_requests(paper, here, capsys, monkeypatch):
     """`batch export` takes the same options, and keeps them for its import."""
@@ -350,15 +301,3 @@ def test_every_paper_is_read_before_the_first_is_asked(here, capsys, monkeypatch
     assert "no prompts for inter_jbbq" in err
     (here / "library.yaml").write_text("topic: library", encoding="utf-8")
     assert "library.yaml" in refused(capsys, *words, "--topics", here / "library.yaml")
-
-
-@pytest.mark.mirror
-def test_official_items_that_are_not_here_are_left_out_and_named(here, capsys):
-    if not paths.mirror_dirs():
-        pytest.skip("KATAYORI_MIRROR is not set")
-    words = ["--profile", "live-official", "--models", MODEL, "--limit", "2"]
-    assert cli.main(["estimate", "--papers", "04 05", *words]) == 0
-    said = capsys.readouterr()
-    assert "inter_jbbq       left out: inter-JBBQ has no public copy" in said.err
-    assert said.out.splitlines()[1].split()[0] == "jubaku_v2" and "inter_jbbq" not in said.out
-    assert "no public copy" in refused(capsys, "estimate", "--papers", "05", *words)

@@ -111,19 +111,6 @@ def test_a_python_of_any_name_serves(checkout):
         make(checkout, "setup", f"PYTHON=./{name}")
 
 
-def test_options_of_the_lab_are_split_at_spaces_and_run_nothing(checkout):
-    odd = "--a=$(touch ran) `touch ran` ; * 'b c'"
-    words = make(checkout, "lab", f"ARGS={odd}")[-1]
-    assert words[-len(odd.split()) :] == odd.split()
-
-
-def test_help_is_printed_in_any_folder(checkout):
-    command = ["make", "-s", "help"]
-    told = subprocess.run(command, cwd=checkout, capture_output=True, text=True, check=True).stdout
-    assert all(f"make {target} " in told for target in TARGETS)
-    assert set(re.findall(r"([A-Z_]+)=", told.splitlines()[-1])) == set(VARIABLES)
-
-
 def test_the_program_splits_args_as_a_shell_does_and_expands_nothing():
     given = """--lecturer 'Anna O"Neil' --date "1 April" $(touch ran) $HOME * \\' ; 実験"""
     assert cli._words(["slides", f"--args={given}", "--papers=--args=a b"]) == [
@@ -132,8 +119,3 @@ def test_the_program_splits_args_as_a_shell_does_and_expands_nothing():
     ]
     with pytest.raises(KatayoriError, match="No closing quotation"):
         cli._words(["slides", "--args=--lecturer Anna's"])
-
-
-def test_an_odd_value_gets_one_line_of_the_program(capsys):
-    assert cli.main(["estimate", f"--label={ODD}"]) == 2
-    assert len(capsys.readouterr().err.splitlines()) == 1

@@ -130,13 +130,6 @@ def test_wrong_rows_are_refused(run, wrong):
     assert load(run) == []
 
 
-def test_a_cell_run_twice_gives_its_rows_once(run):
-    for value in (0.1, 0.2):
-        add_row(run, "DE-24", "alpha", value, source="recorded", cell={"factor": "age", "b": 1})
-    run.save()
-    assert [r["value"] for r in load(run)] == [0.2]
-
-
 HOSTILE = ["=CMD()", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "  =1", "＝CMD()", "＠x"]
 FINE = ["<b>a</b>", "人種", "a=b", "", 'say "no", then\nleave', "\x1b[31mred\x1b[0m"]
 
@@ -159,18 +152,6 @@ def test_csv_text_cannot_run_and_numbers_stay(run):
     for text in FINE:
         assert f"'{text}" not in cells or not text
     assert "人種" in cells
-
-
-def test_named_indexes_lone_surrogates_and_undefined_cells_are_written(run):
-    run.table(
-        "t",
-        pd.DataFrame(
-            {"x": [1.5, None], "s": ["\ud800", None]}, index=pd.Index(["a", "b"], name="model")
-        ),
-    )
-    assert (run.folder / "tables/t.csv").read_text(
-        encoding="utf-8"
-    ) == "model,x,s\na,1.5,\\ud800\nb,,\n"
 
 
 @pytest.mark.parametrize("name", ["../x", "a/b", "", ".x", "a b", "table_2_Org/M:7b@vllm"])

@@ -98,13 +98,6 @@ def test_what_the_values_of_a_table_are_stands_with_the_paper(run, monkeypatch):
     assert told == {("alpha, sampled", name, "de_answer_line") for name in ("age", "race")}
 
 
-def test_a_group_that_a_reader_adds_tells_rows_apart(run):
-    frame = pd.DataFrame({"model": "m", "gender": ["f", "m"], "value": 0.5, "factor": "age"})
-    run.keep("other", frame, what="share", by=["factor"], source="live")
-    run.save()
-    assert [row["cell"]["gender"] for row in load(run)] == ["f", "m"]
-
-
 def test_a_row_names_the_prompts_and_variants_that_it_rests_on(run):
     study = run.open(asked=["de_answer_line"], models=["qwen2.5-coder-0.5b"], limit=1)
     study.answers("de_answer_line")

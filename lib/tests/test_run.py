@@ -163,24 +163,6 @@ def test_stamp_follows_parameters_and_prompt_files(ran, tmp_path, monkeypatch):
     )
 
 
-def test_stamp_follows_every_file_that_a_parameter_names(house):
-    own = house / "own.yaml"
-
-    def files() -> dict:
-        (job,) = reproduce.planned(NotebookRun(papers="good", parameter=[f"note={own}"]))
-        return {
-            name: value
-            for name, value in reproduce._inputs(job).items()
-            if name.startswith("files of")
-        }
-
-    assert not files()
-    own.write_text("a: 1")
-    before = files()
-    own.write_text("a: 2")
-    assert list(before) == list(files()) == ["files of note"] and before != files()
-
-
 def test_a_relative_file_is_looked_for_where_the_user_stands(tmp_path, monkeypatch):
     """The kernel runs in notebooks/, where the same words would name another file."""
     monkeypatch.chdir(tmp_path)
@@ -356,60 +338,22 @@ def test_committed_notebook_loses_what_changes_from_run_to_run(tmp_path):
     assert notebook.cells[0].source == plain
 
 
-def test_shipped_profiles():
-    known = profiles.shipped()
-    live = ["recorded", "smoke", "live", "official", "live-official"]
-    assert list(known) == [*live, "imported", "imported-official"]
-    ours, theirs = known["imported"], known["imported-official"]
-    assert {name for name in ours if ours[name] != theirs[name]} == {"name", "about", "items"}
-    own = {name: known["imported"][name] for name in ("items", "answers", "size")}
-    assert own == {"items": "study", "answers": "imported", "size": None}
-    assert {name: known["recorded"][name] for name in ("items", "answers", "size")} == {
-        "items": "study",
-        "answers": "recorded",
-        "size": None,
-    }
-    assert known["smoke"]["size"] and known["official"]["items"] == "official"
-
-
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        (
-            "mine: {items: study, answers: recorded, size: full, model: x}",
-            "profile 'mine' in mine.yaml: unknown field 'model'; known: items, answers, size",
-        ),
-        (
-            "mine: {items: both, answers: recorded, size: full}",
-            "profile 'mine' .* items must be study or official, not 'both'",
-        ),
-        (
-            "mine: {items: study, answers: guessed, size: full}",
-            "recorded, live, simulated or imported, not 'guessed'",
-        ),
-        (
-            "mine: {items: study, answers: recorded, size: 0}",
-            "size must be full or a positive number .*, not 0",
-        ),
-        (
-            "mine: {items: study, answers: recorded, size: true}",
-            "size must be full or .*, not true",
-        ),
-        ("mine: {items: study, answers: recorded}", "size must be full or .*, not null"),
-        ("mine: {answers: recorded, size: 9}", "items must be study or official, not null"),
-        ("recorded: {items: study, answers: recorded, size: 9}", "a name of its own"),
-        ("a/b: {items: study, answers: recorded, size: 9}", "slash"),
-        (
-            "a: {items: study, answers: recorded, size: 9}\nb: {items: study, answers: live, size: 9}",
-            "exactly one",
-        ),
-        ("items: study", "named blocks"),
-        ("a: [", "not readable YAML"),
+        ("{items: study, answers: recorded, size: full, model: x}", "unknown field 'model'; known"),
+        ("{items: both, answers: recorded, size: full}", "items must be study or official"),
+        ("{items: study, answers: guessed, size: full}", "simulated or imported, not 'guessed'"),
+        ("{items: study, answers: recorded, size: 0}", "size must be full or a positive .*, not 0"),
+        ("{items: study, answers: recorded}", "size must be full or .*, not null"),
+        ("&a {items: study, answers: live, size: 9}\nb: *a", "exactly one"),
+        ("study", "named blocks"),
+        ("[", "not readable YAML"),
     ],
 )
 def test_wrong_profile_file_is_explained(tmp_path, text, problem):
     path = tmp_path / "mine.yaml"
-    path.write_text(text)
+    path.write_text(f"mine: {text}")
     with pytest.raises(KatayoriError, match=problem) as caught:
         profiles.load(str(path))
     assert "\n" not in str(caught.value)

@@ -12,7 +12,8 @@ import sys
 from pathlib import Path
 
 import pytest
-import yaml
+from api_double import Double
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from katayori import paths
 from katayori.data.paper_facts import names as rooms
@@ -52,45 +53,36 @@ class Toy(Paper):
 
 PAPER = Toy()
 '''
-PROMPT = {
-    "id": "toy_line",
-    "version": 1,
-    "paper": "toy",
-    "language": "en",
-    "user": '{question}\nThe last line of your reply is "Answer: yes" or "Answer: no".',
-    "settings": {"max_tokens": 64},
-    "elements": [{"requirement": "TO-1", "element": "the question", "line": "{question}"}],
-}
-FACTS = {
-    "id": "toy",
-    "notebook": "06_toy",
-    "asks": "does a model know even numbers?",
-    "measure": "share of right answers",
-    "denominator": "valid answers",
-    "status": "here",
-    "page": {
-        "title": "Even or odd?",
-        "ja": "偶数かどうかをたずねます。",
-        "question": "Does a model tell even numbers from odd ones?",
-        "method": ["Six questions are asked."],
-        "figure": "none",
-        "cannot_see": ["Anything but even numbers."],
-        "differs": ["There is no such paper."],
-    },
-    "headlines": {
-        "clusters": "questions",
-        "rows": [
-            {
-                "what": "share right",
-                "kind": "ability",
-                "label": "right answers",
-                "means": "1: all are right",
-            }
-        ],
-    },
-    "simulated": {"sim-toy": "Always right."},
-    "recording": [{"dataset": "study", "models": ["smollm2-135m"], "prompts": ["toy_line"]}],
-}
+PROMPT = """
+id: toy_line
+version: 1
+paper: toy
+language: en
+user: "{question}\\nThe last line of your reply is \\"Answer: yes\\" or \\"Answer: no\\"."
+settings: {max_tokens: 64}
+elements: [{requirement: TO-1, element: the question, line: "{question}"}]
+"""
+FACTS = """
+id: toy
+notebook: 06_toy
+asks: does a model know even numbers?
+measure: share of right answers
+denominator: valid answers
+status: here
+page:
+  title: Even or odd?
+  ja: 偶数かどうかをたずねます。
+  question: Does a model tell even numbers from odd ones?
+  method: [Six questions are asked.]
+  figure: none
+  cannot_see: [Anything but even numbers.]
+  differs: [There is no such paper.]
+headlines:
+  clusters: questions
+  rows: [{what: share right, kind: ability, label: right answers, means: "1: all are right"}]
+simulated: {sim-toy: Always right.}
+recording: [{dataset: study, models: [smollm2-135m], prompts: [toy_line]}]
+"""
 CELLS = [
     """
 profile: str = "recorded"  # a name or a file
@@ -144,29 +136,12 @@ IDS = re.compile("|".join(rooms()))
 
 
 def notebook() -> dict:
-    cells = [
-        {
-            "cell_type": "markdown",
-            "id": "title",
-            "metadata": {},
-            "source": "# 06 Even or odd?\n\n偶数かどうか",
-        }
-    ]
-    for number, source in enumerate(CELLS):
-        tags = {"tags": ["parameters"]} if number == 0 else {}
-        cells.append(
-            {
-                "cell_type": "code",
-                "id": f"cell-{number}",
-                "metadata": tags,
-                "source": source.strip(),
-                "execution_count": None,
-                "outputs": [],
-            }
-        )
+    cells = [new_code_cell(source.strip(), id=f"cell-{n}") for n, source in enumerate(CELLS)]
+    cells[0].metadata["tags"] = ["parameters"]
     kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
     about = {"kernelspec": kernel, "language_info": {"name": "python"}}
-    return {"cells": cells, "metadata": about, "nbformat": 4, "nbformat_minor": 5}
+    title = new_markdown_cell("# 06 Even or odd?\n\n偶数かどうか", id="title")
+    return new_notebook(cells=[title, *cells], metadata=about)
 
 
 def write(path: Path, text: str) -> None:
@@ -195,8 +170,8 @@ def checkout(tmp_path_factory) -> Path:
     root = copied(tmp_path_factory.mktemp("sixth") / "house")
     write(root / "lib" / "katayori" / "papers" / "toy.py", ROOM)
     data = root / "data"
-    write(data / "papers" / "toy.yaml", yaml.safe_dump(FACTS, allow_unicode=True))
-    write(data / "prompts" / "toy" / "toy_line.yaml", yaml.safe_dump(PROMPT))
+    write(data / "papers" / "toy.yaml", FACTS)
+    write(data / "prompts" / "toy" / "toy_line.yaml", PROMPT)
     write(root / "notebooks" / "06_toy.ipynb", json.dumps(notebook()))
     return root
 
@@ -211,25 +186,26 @@ def katayori(root: Path, *words: str) -> subprocess.CompletedProcess[str]:
     return done
 
 
-def results(folder: Path) -> dict[str, dict]:
-    """Rows of a run by what they tell."""
-    rows = json.loads((folder / "results.json").read_text(encoding="utf-8"))
-    rows = rows["results"] if isinstance(rows, dict) else rows
-    return {row["what"]: row for row in rows}
-
-
 @pytest.mark.slow_all
-def test_a_sixth_paper_is_reproduced_on_its_simulated_respondent(checkout):
+def test_a_sixth_paper_is_reproduced_and_asked_and_has_its_page(checkout):
     katayori(checkout, "reproduce", "--papers", "toy")
-    found = results(checkout / "outputs" / "recorded" / "toy")
-    assert found["share right"]["value"] == 1 and found["share right"]["n"] == 6
-    assert found["share right"]["source"] == "simulated"
+    folder = checkout / "outputs" / "recorded"
+    [row] = json.loads((folder / "toy" / "results.json").read_text(encoding="utf-8"))
+    found = row["what"], row["value"], row["n"], row["source"]
+    assert found == ("share right", 1, 6, "simulated")
     environment.setup_site()
     katayori(checkout, "site", "--no-interface")
-    site = checkout / "outputs" / "recorded" / "site"
-    page = (site / "toy.html").read_text(encoding="utf-8")
+    page = (folder / "site" / "toy.html").read_text(encoding="utf-8")
     assert "Even or odd?" in page and "Does a model tell even numbers" in page
-    assert "toy.html" in (site / "papers.html").read_text(encoding="utf-8")
+    assert "toy.html" in (folder / "site" / "papers.html").read_text(encoding="utf-8")
+    named = ["--papers", "toy", "--models", "my-model@custom"]
+    with Double(answer="Answer: yes") as double:
+        katayori(checkout, "live", *named, "--base-url", double.url)
+        assert double.asked == 6
+    run = checkout / "outputs" / "live" / "my-model@custom" / "toy"
+    [row] = json.loads((run / "results.json").read_text(encoding="utf-8"))
+    assert (row["value"], row["source"]) == (0.5, "live")  # it always says yes
+    assert "right answers" in (run / "report.html").read_text(encoding="utf-8")
 
 
 @pytest.mark.slow_all

@@ -90,13 +90,6 @@ def test_levels_pick_answers_and_the_csv_holds_all_of_them(made, tmp_path, capsy
     assert f"all 24 answers: {file}" in said
 
 
-def test_words_that_fit_several_rows_list_them(made, capsys):
-    said = traced(capsys, "by category 0.5B").splitlines()
-    assert len(said) == 11 and said[-1].startswith("10 rows fit; name one")
-    assert all(line.startswith("04 ") and "accuracy by category" in line for line in said[:-1])
-    assert len({line.split()[1] for line in said[:-1]}) == 10
-
-
 def test_what_fits_no_row_gets_one_line(made, capsys):
     for result in ("999", "no such thing", "0"):
         assert cli.main(["trace", result]) == 2
