@@ -142,7 +142,7 @@ students: setup  ## copies of the notebooks to hand out, without solutions, in o
 slides: setup  ## a talk of each notebook in outputs/slides, one HTML file each (PAPERS= PROFILE= MODELS= ARGS="--lecturer NAME --date DAY")
 	$(KATAYORI) slides $(call option,PAPERS,papers) $(call option,PROFILE,profile) $(call option,MODELS,models) $(WORDS)
 
-simulate: setup  ## run the scripts of data/simulated, which takes hours (ARGS="power verdicts": some)
+simulate: setup  ## run the scripts of data/simulated, half an hour on an idle core (ARGS="power verdicts": some)
 	$(KATAYORI) simulate $(WORDS)
 
 lock: setup  ## resolve the dependencies anew into lib/requirements.lock and environment.yml

@@ -162,7 +162,7 @@ def simulate(names: Sequence[str] = ()) -> int:
     """Runs the simulations one after another, each writes its tables beside it; 1 where one failed.
 
     Args:
-        names: scripts of data/simulated (all, which takes hours).
+        names: scripts of data/simulated (all, half an hour on an idle core).
     """
     return _scripts(paths.root() / "data" / "simulated", names, "simulation")
 
