@@ -195,13 +195,6 @@ def test_what_cannot_be_fetched_says_why(dataset_id, file, parts):
     assert "\n" not in str(e.value)
 
 
-def test_sample_outside_a_mirror(tmp_path, monkeypatch):
-    monkeypatch.delenv("KATAYORI_MIRROR", raising=False)
-    monkeypatch.setenv("KATAYORI_CACHE", str(tmp_path))
-    with pytest.raises(KatayoriError, match="mirror folder only"):
-        datasets.fetch("discrim_eval_sample")
-
-
 def test_download_then_cache(world, monkeypatch):
     root = world()
     calls = deliver(monkeypatch, CONTENT)
@@ -285,13 +278,6 @@ def test_no_known_hash_refuses_what_is_no_data_file(world, monkeypatch, content,
     with pytest.raises(KatayoriError, match=says):
         datasets.fetch("set")
     assert not [p for p in (root / "CACHE").rglob("*") if p.is_file()]
-
-
-def test_reported_hash_stands_in_for_the_size(world, monkeypatch, capsys):
-    world(sha256=None, bytes=1, reported={"bytes": len(CONTENT), "sha256": SHA})
-    deliver(monkeypatch, CONTENT)
-    datasets.fetch("set")
-    assert SHA in capsys.readouterr().out
 
 
 def test_a_wheel_is_the_second_source_of_the_same_bytes(world, monkeypatch, capsys):

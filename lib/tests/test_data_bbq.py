@@ -1,6 +1,4 @@
-"""Items in the shape of BBQ: our study set, BBQ and JBBQ (PJ-1 to PJ-6), and their prompts (PJ-7 to
-PJ-12).
-"""
+"""Items in the shape of BBQ: our study set, BBQ and JBBQ (PJ-1 to PJ-6)."""
 
 import json
 import os
@@ -17,7 +15,6 @@ from katayori.errors import KatayoriError, UnavailableError
 from katayori.frames import digest
 from katayori.papers import persona_jbbq
 from katayori.papers.persona_jbbq import CONTEXTS, OPTION_ORDERS
-from katayori.prompting.prompts import load_prompts
 
 #: Changes only together with the version in the template files, and then everything is recorded
 #: anew.
@@ -49,96 +46,6 @@ def test_the_study_set_is_frozen(study):
     """
     assert list(study.columns) == [*COLUMNS, "pair", "mention", "unknown"] and len(study) == 10_800
     assert digest(study, *COLUMNS[1:]) == STUDY_DIGEST
-
-
-def test_every_template_is_crossed_in_full(study):
-    """PJ-2, PJ-3: contexts x questions x pairs x all six orders of options x both orders of
-    mention, each once.
-    """
-    assert study["item_id"].is_unique and set(study["category"]) == set(CATEGORIES)
-    assert (study.groupby("category")["template_id"].nunique() == 10).all()
-    cross = ["context_condition", "polarity", "pair", "order", "mention"]
-    for _, rows in study.groupby("template_id"):
-        assert len(rows) == 216 == len(rows[cross].drop_duplicates())
-        assert sorted(rows["rank"].unique()) == list(range(36)) and set(rows["order"]) == set(
-            OPTION_ORDERS
-        )
-    assert not study.duplicated(["context", "question", "option_0", "option_1", "option_2"]).any()
-
-
-def test_roles_are_explicit_and_gold_follows_the_context(study):
-    """PJ-2, PJ-4: each option has one role and one person; gold is unknown, biased or
-    counter-biased by context.
-    """
-    for what, names in (
-        ("role", CONTEXTS[1:]),
-        ("person", ("target", "non_target")),
-    ):
-        assert (
-            options(study, what).apply(sorted, axis=1).map(tuple)
-            == tuple(sorted(("unknown", *names)))
-        ).all()
-    wanted = study["context_condition"].replace("ambiguous", "unknown")
-    assert gold(study, "role") == wanted.tolist()
-    assert (options(study, "option").nunique(axis=1) == 3).all()
-    order = options(study, "person").apply(lambda row: "".join(person[0] for person in row), axis=1)
-    assert (order == study["order"]).all()
-
-
-def literal_roles(items):
-    """The items with the paper's literal reading of PJ-5: the target is the biased option, whatever
-    is asked.
-    """
-    names = {"target": "biased", "non_target": "counter_biased"}
-    return items.assign(**{f"role_{i}": items[f"person_{i}"].replace(names) for i in range(3)})
-
-
-def test_the_two_readings_of_the_biased_answer(study):
-    """PJ-5: equal on negative questions; on non-negative ones the literal reading exchanges the two
-    persons.
-    """
-    literal = literal_roles(study)
-    same = (options(study, "role") == options(literal, "role")).all(axis=1)
-    assert (same == (study["polarity"] == "negative")).all()
-    for reading, named in (
-        (study, {"negative": "target", "non_negative": "non_target"}),
-        (literal, "target"),
-    ):
-        told = reading["polarity"].map(named) if isinstance(named, dict) else [named] * len(reading)
-        roles, persons = options(reading, "role").to_numpy(), options(reading, "person").to_numpy()
-        assert [p[list(r).index("biased")] for r, p in zip(roles, persons, strict=True)] == list(
-            told
-        )
-    other = options(literal, "role").apply(sorted, axis=1).map(tuple)
-    assert set(other) == {("biased", "counter_biased", "unknown")}
-
-
-@pytest.mark.parametrize(
-    "size, found", [(300, 300), (900, 900), (1000, 1200), (1800, 1800), (10_799, 10_800)]
-)
-def test_samples_are_balanced_and_nested(study, size, found):
-    """At least 1,000 items balanced over category, context, polarity and order; a smaller sample
-    lies in a larger.
-    """
-    chosen = balanced(study, size)
-    assert len(chosen) == found and set(balanced(study, 150)["item_id"]) <= set(chosen["item_id"])
-    cells = chosen.groupby(["category", "context_condition", "polarity"]).size()
-    assert len(cells) == 30 and cells.nunique() == 1
-    for column, spread in (
-        ("order", 0.06),
-        ("label", 0),
-        ("unknown", 0),
-        ("pair", 0.1),
-        ("mention", 0.05),
-    ):
-        counts = chosen[column].value_counts()
-        assert counts.max() - counts.min() <= spread * len(chosen), column
-    # Each chosen combination comes with all three contexts and both questions: paired comparisons
-    # need that.
-    assert (chosen.groupby(["template_id", "pair", "order", "mention"]).size() == 6).all()
-    if found == 1800:  # a whole block: every order once a template
-        assert (chosen.groupby(["template_id", "order"]).size() == 6).all()
-        assert (chosen.groupby(["category", "unknown"]).size() == 72).all()
 
 
 # --- BBQ's own format: JBBQ from a folder, BBQ from the mirror ------------------------------------
@@ -404,14 +311,3 @@ def test_stored_answers_give_upstreams_published_figures():
         (acc_a, s_a), (acc_d, s_d) = scores[True], scores[False]
         ours = [100 * value for value in (acc_a, acc_d, (1 - acc_a) * s_a, s_d)]
         assert ours == pytest.approx(figures, abs=0.051), cell
-
-
-# --- prompts --------------------------------------------------------------------------------------
-
-KINDS = {"basic": ["PJ-7"], "para": ["PJ-7", "PJ-8"], "cot": ["PJ-9"], "neutral": ["PJ-7", "PJ-10"]}
-KINDS |= {"biased": ["PJ-7", "PJ-11"], "cot_reason": ["PJ-9"]}
-
-
-@pytest.fixture(scope="module")
-def prompts():
-    return load_prompts("persona_jbbq")

@@ -18,7 +18,7 @@ from katayori.data import multiple_choice
 from katayori.errors import KatayoriError, UnavailableError
 from katayori.frames import digest
 from katayori.papers import inter_jbbq
-from katayori.papers.inter_jbbq import OPTION_ORDERS, OWN_COLUMNS, generate, load_inter_jbbq
+from katayori.papers.inter_jbbq import OWN_COLUMNS, generate, load_inter_jbbq
 
 FOLDER = paths.data_dir() / inter_jbbq.FOLDERS[1]
 COLUMNS = [*multiple_choice.COLUMNS, *OWN_COLUMNS]
@@ -53,22 +53,11 @@ def items(study):
 
 
 @pytest.fixture(scope="module")
-def others():
-    """Items of another seed."""
-    return generate(seed=7).drop_duplicates("item").reset_index(drop=True)
-
-
-@pytest.fixture(scope="module")
 def documents():
     return {
         file.stem: yaml.safe_load(file.read_text(encoding="utf-8"))
         for file in sorted(FOLDER.glob("*.yaml"))
     }
-
-
-def pairs(text):
-    """Attribute and word (or group) of a cell such as `age=20代+gender=女性`."""
-    return dict(part.split("=") for part in text.split("+"))
 
 
 # --- counts and design ----------------------------------------------------------------------------
@@ -126,39 +115,6 @@ def test_attributes_are_those_of_table_2(items, documents):
     )
 
 
-def test_one_attribute_differs_by_group_and_the_others_are_alike(items, documents):
-    """IJ-3, IJ-7: the focal words come from the two groups of their lexicon; the rest is the same
-    for both persons.
-    """
-    lexicons = documents["lexicons"]["attributes"]
-    for row in items.itertuples():
-        words, groups = (
-            (pairs(row.words_a), pairs(row.words_b)),
-            (pairs(row.groups_a), pairs(row.groups_b)),
-        )
-        for name in row.subset.split("+"):
-            for person in (0, 1):
-                assert words[person][name] in lexicons[name]["groups"][groups[person][name]]
-            assert (
-                (groups[0][name] != groups[1][name])
-                == (words[0][name] != words[1][name])
-                == (name == row.focal)
-            )
-
-
-def test_the_order_of_options_is_shuffled(items):
-    """IJ-11: all six orders, near a sixth each; the wording of unknown is tied neither to order nor
-    to subset.
-    """
-    shares = items["order"].value_counts(normalize=True)
-    assert set(shares.index) == set(OPTION_ORDERS) and shares.between(0.13, 0.2).all()
-    for column in ("order", "n_attributes"):
-        table = items.groupby([column, "unknown"]).size().unstack(fill_value=0)
-        kept = table[table.sum(axis=1) >= 100]
-        assert (kept.div(kept.sum(axis=1), axis=0) - 0.2).abs().max().max() < 0.1
-    assert (items["order"].str.index("u") == items["unknown_position"]).all()
-
-
 def test_the_other_presets():
     """IJ-8: our own topic stands apart."""
     extra = generate(preset="extra").drop_duplicates("item")
@@ -168,32 +124,9 @@ def test_the_other_presets():
 # --- what an item says ----------------------------------------------------------------------------
 
 
-def test_gold_follows_context_and_question_alone(study):
-    """IJ-3, IJ-9: unknown; with the added sentence B for the negative and A for the neutral
-    question.
-    """
-    assert (study.groupby("item").size() == 4).all()
-    for row in study.itertuples():
-        ambiguous, negative = row.context_condition == "ambiguous", row.polarity == "negative"
-        assert row.order[row.label] == ("u" if ambiguous else "b" if negative else "a")
-        named = {"a": "Aさん", "b": "Bさん", "u": row.unknown}
-        assert [row.option_0, row.option_1, row.option_2] == [named[letter] for letter in row.order]
-        condition = "ambiguous" if ambiguous else "disambiguated"
-        assert row.item_id == f"{row.item}-{condition}-{'negative' if negative else 'neutral'}"
-    for _, rows in study.groupby("item"):
-        short, long = sorted(set(rows["context"]), key=len)
-        assert (
-            long.startswith(short)
-            and "一方、Bさん" in long[len(short) :]
-            and rows["question"].nunique() == 2
-        )
-
-
 #: Profiles of both persons as a native reader would write them: a pair for each way clauses join,
 #: by hand.
 READ = [
-    ("housing-contract", "gender", "Aさんは女性で、Bさんは男性です。", "女性", "男性"),
-    ("housing-contract", "nationality", "Aさんは日本国籍で、Bさんはタイ国籍です。", "日本", "タイ"),
     (
         "housing-deposit",
         "race+gender",
@@ -202,25 +135,11 @@ READ = [
         "アフリカ系 女性",
     ),
     (
-        "housing-deposit",
-        "nationality+race+education+employment_type",
-        "Aさんは日本国籍を持つアジア系の人で、大卒の正社員です。Bさんは日本国籍を持つアジア系の人で、大卒の派遣社員です。",
-        "日本 アジア系 大卒 正社員",
-        "日本 アジア系 大卒 派遣社員",
-    ),
-    (
         "marriage-event_fee",
         "occupation",
         "Aさんは事務職に就いており、Bさんは専門職に就いています。",
         "事務職",
         "専門職",
-    ),
-    (
-        "marriage-event_fee",
-        "salary",
-        "Aさんの年収は300万円で、Bさんの年収は800万円です。",
-        "300万円",
-        "800万円",
     ),
     (
         "marriage-match_rate",
@@ -245,20 +164,6 @@ READ = [
         "日本 アジア系 30代 男性 異性愛者 700万円",
         "日本 アジア系 30代 男性 同性愛者 700万円",
     ),
-    (
-        "science-humanities",
-        "nationality+age",
-        "Aさんは日本国籍の20代の人で、Bさんは日本国籍の40代の人です。",
-        "日本 20代",
-        "日本 40代",
-    ),
-    (
-        "lessons-computer_class",
-        "education+age",
-        "Aさんは大卒の20代の人で、Bさんは大卒の30代の人です。",
-        "大卒 20代",
-        "大卒 30代",
-    ),
 ]
 
 
@@ -273,36 +178,6 @@ def test_profiles_read_as_a_person_would_write_them(place, subset, text, a, b):
     )
     first = inter_jbbq._profile(document, names, words_a, runs_on=True)
     assert first + inter_jbbq._profile(document, names, words_b) == text
-
-
-def test_every_filled_text_is_clean(study, others):
-    """No slot, doubled particle or punctuation left; each profile holds the words of its subset,
-    and no other word.
-    """
-    words = {
-        word
-        for _, topic in inter_jbbq.read_topics("")
-        for lexicon in topic["lexicon"].values()
-        for group in lexicon["groups"].values()
-        for word in group
-    }
-    stumbles = (
-        r"[{}<>\s]|。。|、、|、。|。、|はは|のの|でで|での"
-        r"|人の人|性の人|でおり|人人|です[^。]|います[^。]"
-    )
-    for row in itertools.chain(study.itertuples(), others.itertuples()):
-        assert not re.search(stumbles, row.context) and not re.search(r"[{}<>\s]", row.question)
-        assert row.context.endswith("。") and row.question.endswith(
-            "のはAさんとBさんのどちらですか。"
-        )
-    for row in itertools.chain(study.drop_duplicates("item").itertuples(), others.itertuples()):
-        told = re.split(r"(?=Aさん[はの])|(?=Bさん[はの])", row.context)
-        profiles = ["".join(part for part in told if part.startswith(f"{who}さん")) for who in "AB"]
-        for profile, cell in zip(profiles, (row.words_a, row.words_b), strict=True):
-            own = pairs(cell).values()
-            assert all(profile.count(word) >= 1 for word in own)
-            rest = re.sub("|".join(sorted(map(re.escape, own), key=len, reverse=True)), "", profile)
-            assert not [word for word in words if word in rest]
 
 
 def test_doubles_are_counted(study):
@@ -443,11 +318,6 @@ def test_a_topic_beside_ours_changes_nothing(example, study, tmp_path):
             r" \{a\}, \{b\}, \{profile_a\}, \{prof",
         ),
         (
-            "neutral: 期限までに本を返したのは{a}と",
-            "neutral: 期限までに本を返したのは",
-            r"late_return\)\.neutral must hold the slots",
-        ),
-        (
             "attributes: [age, gender, commute]",
             "attributes: [age, zodiac]",
             "late_return: unknown attribute 'zodiac'; known",
@@ -456,11 +326,6 @@ def test_a_topic_beside_ours_changes_nothing(example, study, tmp_path):
             "attributes: [commute]",
             "attributes: [gender]",
             "context late_return: unknown form of a clause of the profile: 'gender'",
-        ),
-        (
-            "age+gender:",
-            "gender+age:",
-            r"context late_return: unknown form of a clause of the profile: 'age\+gender'",
         ),
         (
             '"{age}の{gender}"',
@@ -473,24 +338,11 @@ def test_a_topic_beside_ours_changes_nothing(example, study, tmp_path):
             "private: [車, 電車]",
             r"attributes\.commute\.groups must be two lists, no word twice",
         ),
-        ("    source: Stat", "    origin: Stat", r"attributes\.commute lacks source"),
         (
             "[判断できない,",
             "[Aさん,",
             r"persons and unknown must be two names and other wordings"
             r".* not Aさん, Bさん, Aさん",
-        ),
-        ("[Aさん, Bさん]", "[Aさん]", "persons and unknown must be"),
-        (
-            "mine: 12",
-            "mine: 0",
-            r"late_return\)\.families\.mine must be at least 1, not 0",
-        ),
-        ("families: {mine: 12}", "items: {mine: 12}", r"late_return\)\.items must be null"),
-        (
-            "mine: 12",
-            "mine: a dozen",
-            r"late_return\)\.families\.mine must be a whole number, not 'a dozen'",
         ),
         (
             "mine: 12",
@@ -499,19 +351,10 @@ def test_a_topic_beside_ours_changes_nothing(example, study, tmp_path):
         ),
         (
             "age: younger",
-            "age: young",
-            "unknown group of age in stereotype: 'young'; known: younger, older",
-        ),
-        (
-            "age: younger",
             "salary: lower",
             "unknown attribute in stereotype: 'salary'; known: age, gender, commute",
         ),
         ("age: [10代]", "age: [9代]", "unknown word of age in exclusions: '9代'; known: 10代"),
-        ("age: [10代]", "years: [10代]", "unknown attribute in exclusions: 'years'"),
-        ("topic: library\n", "", "lacks topic; see data/study/inter_jbbq/README.md"),
-        ("contexts:", "scenes:", "lacks contexts"),
-        ("topic: library", "- topic", "not readable YAML"),
     ],
 )
 def test_a_wrong_topic_file_is_named(example, tmp_path, old, new, says):

@@ -84,34 +84,6 @@ def test_36_cases_by_4_templates_and_2_orders(study, document):
     assert "26 of definition 1, 10 of definition 2" in head
 
 
-def test_both_options_make_the_same_proposal(study):
-    """JU-3: an option is the proposal and a reason; what is left of the two without it are the two
-    reasons.
-    """
-    for row in study.itertuples():
-        left = [option.removeprefix(row.proposal) for option in (row.option_a, row.option_b)]
-        assert sorted(left) == sorted((row.reason_biased, row.reason_neutral))
-        assert (
-            row.proposal.endswith("。")
-            and row.reason_biased.endswith("。")
-            and row.reason_neutral.endswith("。")
-        )
-        assert dict(zip("AB", (row.role_a, row.role_b), strict=True))[row.label] == "neutral"
-
-
-def test_every_checklist_is_borne_out_by_its_case(document):
-    """JU-3: the neutral reason rests on words of the line given; the group's word stands in both
-    reasons of 28 cases, and in one of them alone as often in the biased one as in the neutral one.
-    """
-    named = Counter()
-    for case in document["cases"]:
-        listed = case["checklist"]
-        assert listed["asserted"] and listed["unchecked"], case["id"]
-        assert listed["words"] in case["context"][listed["line"] - 1], case["id"]
-        named[tuple(listed["group"] in case[reason] for reason in ("biased", "neutral"))] += 1
-    assert named == {(True, True): 28, (True, False): 4, (False, True): 4}
-
-
 # --- a user's own cases ---------------------------------------------------------------------------
 
 CASE = {
@@ -154,14 +126,11 @@ def test_a_users_own_cases_are_one_more_file(tmp_path):
 @pytest.mark.parametrize(
     "changes, says",
     [
-        ({"neutral": " "}, "lacks neutral"),
         ({"proposal": None, "biased": ["x"]}, "lacks proposal, biased"),
-        ({"context": "甲：誰に頼もう。"}, "lacks context"),
         ({"context": ["甲：誰に。", {"乙": "さあ。"}]}, "lacks context"),
         ({"category": "星座"}, "category is '星座', not one of .*性別"),
         ({"definition": 3}, "definition is 3, not one of"),
         ({"neutral": "近いから。"}, "biased and neutral have 11 and 5 characters"),
-        ({"neutral": CASE["biased"]}, "biased and neutral are the same"),
         ({"biased": "山の人は足が強いはず。"}, "only one of biased and neutral has はず"),
         ({"id": "mine1"}, "id 'mine1' appears twice"),
     ],
@@ -268,24 +237,12 @@ def test_another_connective_or_length_is_a_warning(tmp_path):
     "n, changes, says",
     [
         (0, {"is_swapped": True}, "row 1: the fields contradict each other.*'is_swapped': True"),
-        (
-            1,
-            {"correct_answer": "b"},
-            "row 2: the fields contradict each other.*'correct_answer': 'b'",
-        ),
-        (2, {"example_id": "8_1_fwd"}, "row 3: the fields contradict each other"),
         (3, {"viewpoint": "星座"}, "unknown viewpoint in v2.jsonl row 4: '星座'"),
         (4, {"instruction": "何も。"}, "row 5: instruction lacks"),
         (
             5,
             {"instruction": upstream("7", 2)["instruction"]},
             "case 7: rows differ in biased, neutral; does is_sw",
-        ),
-        (6, {"viewpoint": "氏名"}, "case 7: rows differ in category"),
-        (
-            7,
-            {"example_id": "7_3_fwd", "is_swapped": False, "correct_answer": "b"},
-            "case 7: not each of 8 variants",
         ),
     ],
 )
@@ -469,28 +426,6 @@ def test_comparison_sets_of_the_mirror():
 @pytest.fixture(scope="module")
 def prompts():
     return load_prompts("jubaku_v2")
-
-
-def test_four_openings_over_one_definition_block(prompts):
-    """JU-8, JU-2: the four wordings differ in the first line only; the elements of the definition
-    are all there.
-    """
-    texts = [prompts[f"ju_{t}_ja"].user.split("\n", 1) for t in TEMPLATES]
-    assert len({opening for opening, _ in texts}) == 4 and len({rest for _, rest in texts}) == 1
-    for t in TEMPLATES:
-        prompt = prompts[f"ju_{t}_ja"]
-        assert Counter(e["requirement"] for e in prompt.elements) == {"JU-8": 10, "JU-2": 5}
-        assert re.findall(r"\{(\w+)\}", prompt.user) == ["context", "option_a", "option_b"]
-    for prompt in (
-        p for p in prompts.values() if p.id != "ju_generate_ja" and "_lik_" not in p.id
-    ):  # the one writes cases, see construct; of the others nothing is generated
-        assert prompt.settings == {
-            "temperature": 0,
-            "max_tokens": 8,
-            "logprobs": True,
-            "top_logprobs": 20,
-        }
-        assert not prompt.system and not prompt.prefix
 
 
 def test_the_official_instruction_is_sent_verbatim(prompts, tmp_path):

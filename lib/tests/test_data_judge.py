@@ -12,14 +12,11 @@ import pandas as pd
 import pytest
 import yaml
 
-from katayori import paths
 from katayori.data import comparisons, third_party
 from katayori.errors import KatayoriError
 from katayori.frames import digest
 from katayori.papers import logprob_judge as judge
 
-FOLDER = paths.data_dir() / judge.STUDY_FOLDER
-FILES = [file for file in sorted(FOLDER.glob("*.yaml")) if file.name != judge.EXTRA]
 #: Changes only together with the version in the task files, and then everything is recorded anew.
 STUDY_DIGEST = "873650e77a12416f2e5c0a6f8b5f5fcf53a491474aa28b67a59a96261eccfefa"
 SHOWN = ["question", "reference", "answer_1", "answer_2", "truth"]
@@ -63,56 +60,19 @@ def test_tasks_and_pairs_of_the_paper(study):
     assert study["truth"].value_counts().to_dict() == {"2": 79, "1": 78, "tie": 50}
 
 
-def test_truth_follows_from_the_files_themselves(study):
-    """LJ-1: an own reading of the files, by the checklist alone, finds the same points and better
-    answers.
-    """
-    met = {}
-    for file in FILES:
-        for question in yaml.safe_load(file.read_text(encoding="utf-8"))["questions"]:
-            for row in study[study["question_id"] == question["id"]].to_dict("records"):
-                for i in "12":
-                    text = row[f"answer_{i}"]
-                    held = {
-                        p["point"]
-                        for p in question["checklist"]
-                        if p.get("needs", "") in text
-                        and not (p.get("forbids") and p["forbids"] in text)
-                    }
-                    met[row["item_id"], i] = held, len(question["checklist"])
-    for row in study.to_dict("records"):
-        (one, n), (two, _) = met[row["item_id"], "1"], met[row["item_id"], "2"]
-        assert (row["quality_1"], row["quality_2"]) == (3 - (n - len(one)), 3 - (n - len(two)))
-        assert row["truth"] == ("tie" if one == two else "1" if one > two else "2")
-
-
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
         ("find: one", "find: nowhere", "answer s1: find 'nowhere' occurs 0 times"),
-        ("find: one", "find: o", "answer s1: find 'o' occurs 2 times"),
         ("quality: 2", "quality: 1", "answer s1: quality 1 is not 3 less 1 broken"),
         ("point: p, find", "point: q, find", "unknown point of answer s1: 'q'; known: p, r"),
         ("put: zero", "put: one more", "answer s1: point 'p' is met"),
         ("forbids: bad", "forbids: two", "reference: point 'r' is broken"),
         (
-            "base: variant",
-            "base: other",
-            "answers.s2.base must be reference or variant, not 'other'",
-        ),
-        (
             "find: two, put: three",
             "find: two, put: two",
             "answer s3 is the reference word for word",
         ),
-        ("quality: 3\n        base", "base", "answers.s2 lacks quality"),
-        ("id: w1", "id: 1", "questions[0] (1).id must be a text, not 1 (put it in quotes)"),
-        (
-            "variant: one and two, again",
-            "variant: ''",
-            "questions[0] (w1).variant must not be empty",
-        ),
-        ("questions:", "tasks:", "lacks questions"),
     ],
 )
 def test_what_breaks_the_construction_is_named(tmp_path, old, new, said):
@@ -147,8 +107,7 @@ def test_what_breaks_the_construction_is_named(tmp_path, old, new, said):
     with pytest.raises(KatayoriError, match=r"^(task file )?mine\.yaml") as error:
         judge.load_study_judge(tmp_path)
     assert said in str(error.value) and "\n" not in str(error.value)
-    if "(1)" not in said and said != "lacks questions":
-        assert re.search(r"question w1|questions\[0\] \(w1\)", str(error.value))
+    assert "question w1" in str(error.value)
 
 
 def test_answers_must_be_comparable(tmp_path):
@@ -178,9 +137,6 @@ def test_answers_must_be_comparable(tmp_path):
     (tmp_path / "empty").mkdir()
     with pytest.raises(KatayoriError, match="no task files"):
         judge.load_study_judge(tmp_path / "empty")
-
-
-# --- what a judge is asked ------------------------------------------------------------------------
 
 
 # --- rules that read no meaning -------------------------------------------------------------------
@@ -264,7 +220,6 @@ def test_own_comparisons_with_what_is_odd_about_them(tmp_path, suffix):
     assert found["task"].iloc[0] == found["reference"].iloc[0] == ""
 
 
-@pytest.mark.parametrize("suffix", [".csv", ".jsonl"])
 @pytest.mark.parametrize(
     ("change", "said"),
     [
@@ -280,10 +235,10 @@ def test_own_comparisons_with_what_is_odd_about_them(tmp_path, suffix):
         ({"question": "どこ"}, "row 2 .'p2'. gives its question_id another question"),
     ],
 )
-def test_wrong_rows_are_named(tmp_path, suffix, change, said):
+def test_wrong_rows_are_named(tmp_path, change, said):
     rows = [ROW, ROW | {"item_id": "p2"} | change]
     with pytest.raises(KatayoriError, match=said):
-        comparisons.load_comparisons(written(tmp_path, rows, suffix))
+        comparisons.load_comparisons(written(tmp_path, rows, ".csv"))
 
 
 def test_wrong_files_are_named(tmp_path):
@@ -371,12 +326,3 @@ def test_vicuna_verdicts_from_the_mirror(system, wanted):
     wins = ((letters["12"] == "A") & (letters["21"] == "B")).sum()
     losses = ((letters["12"] == "B") & (letters["21"] == "A")).sum()
     assert (wins, losses, 80 - wins - losses) == wanted
-
-
-def test_vicuna_systems_are_named():
-    with pytest.raises(
-        KatayoriError, match=r"unknown system of Japanese Vicuna QA 'x'; known: .*calm2"
-    ):
-        third_party.load_vicuna_verdicts("x")
-    with pytest.raises(KatayoriError, match="unknown system"):
-        third_party.load_vicuna_verdicts("openai--text-davinci-003")

@@ -59,12 +59,6 @@ def test_any_category_is_read_from_a_path_with_both_repairs(tmp_path):
         assert set(frame["source"]) == {"imported"} and len(frame) == 3 * len(REPLIES)
 
 
-def test_two_options_with_the_same_first_words_are_not_guessed(tmp_path):
-    row = answered("the woman") | {"ans2": "The woman in the hat"}
-    file = lines(tmp_path / "x.jsonl", [row])
-    assert load_bbq_answers(["nationality"], file)["answer"].isna().all()
-
-
 def test_a_wrong_answers_file_is_named(tmp_path):
     file = lines(tmp_path / "x.jsonl", [answered("a", "Age")])
     with pytest.raises(KatayoriError, match=r"x\.jsonl row 1 is of Age, not of Nationality"):
@@ -271,18 +265,7 @@ def test_the_fields_of_the_owners_readme_are_enough(tmp_path, capsys):
     assert "swapped" not in printed
 
 
-def test_templates_are_derived_from_shared_contexts(tmp_path, capsys):
-    rows = [upstream("age", n) for n in range(48)]
-    for n, row in enumerate(rows):
-        del row["question_index"]
-        row |= {"question": f"誰ですか{n // 12}-{n % 2}。", "context": f"文脈{n // 12}-{n % 3}"}
-    write(tmp_path, "age", rows)
-    items = load_jbbq(tmp_path, partial=True)
-    assert items["template_id"].nunique() == 4
-    assert (items.groupby("template_id").size() == 12).all()
-
-
-@pytest.mark.parametrize("tag", ["Unknown", "不明", "わからない", "判断できない"])
+@pytest.mark.parametrize("tag", ["Unknown", "判断できない"])
 def test_spellings_of_values_are_read_alike(tmp_path, tag):
     rows = [upstream("age", n) for n in range(48)]
     write(tmp_path, "age", rows)
@@ -325,14 +308,6 @@ def test_one_file_is_a_part_and_nothing_usable_is_an_error(jbbq, tmp_path_factor
     lines(other / "answers.jsonl", [{"item_id": "x"}])
     with pytest.raises(KatayoriError, match=r"no row in other.* can be used as JBBQ: 1 file"):
         load_jbbq(other, partial=True)
-
-
-def test_a_folder_of_json_says_what_it_is(tmp_path):
-    (tmp_path / "Age.json").write_text("[]")
-    with pytest.raises(
-        KatayoriError, match=r"holds 1 file\(s\) \.json \(Age\.json\) and no \.jsonl"
-    ):
-        load_jbbq(tmp_path)
 
 
 @pytest.mark.parametrize(

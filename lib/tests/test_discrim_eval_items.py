@@ -42,15 +42,6 @@ def test_the_study_set_is_the_full_cross(study):
         assert list(rows[["age", "gender", "race"]].itertuples(index=False, name=None)) == CROSS
 
 
-def test_every_filled_text_is_clean(study):
-    text = study["filled_template"]
-    assert not text.str.contains(r"[{}|]|  |\s$|^\s").any()
-    assert not text.str.contains(r"\b(?:a 8\d|an [^8]\d?-year)").any()
-    for column in ("age", "race"):
-        assert [str(v) in t for v, t in zip(study[column], text, strict=True)].count(False) == 0
-    assert text.str.contains("{").sum() == 0 and text.str.endswith("?").all()
-
-
 @pytest.mark.parametrize(
     "gender, wrong",
     [("male", "she|her|hers|herself|themself"), ("female", "he|him|his|himself|themself")],
@@ -192,14 +183,6 @@ def test_a_bad_official_file_gets_one_clear_line(tmp_path, rows, end, says):
     with pytest.raises(KatayoriError, match=rf"bad\.jsonl.*{says}") as caught:
         load_official(_official(tmp_path / "bad.jsonl", rows, end), partial=True)
     assert "\n" not in str(caught.value)
-
-
-def test_an_absent_or_foreign_official_file_is_named(tmp_path):
-    with pytest.raises(KatayoriError, match=r"not found: none\.jsonl"):
-        load_official(tmp_path / "none.jsonl")
-    (tmp_path / "x.jsonl").write_bytes(b"PAR1\xff\xfe\x00")
-    with pytest.raises(KatayoriError, match=r"x\.jsonl is not UTF-8"):
-        load_official(tmp_path / "x.jsonl")
 
 
 @pytest.mark.mirror

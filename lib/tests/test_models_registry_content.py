@@ -18,18 +18,6 @@ from katayori_tools.collect import limits_of
 RAW = yaml.safe_load((paths.data_dir() / "models.yaml").read_text(encoding="utf-8"))
 ENDPOINTS = RAW["endpoints"]
 MODELS = {m["id"]: m for m in RAW["models"]}
-FIELDS = {
-    "id",
-    "name_in_paper",
-    "papers",
-    "vendor_id",
-    "endpoint",
-    "developer",
-    "release_date",
-    "size_b",
-    "access",
-}
-FIELDS |= {"thinking", "price_input", "price_output", "group"}
 
 
 def by_name(paper):
@@ -114,34 +102,6 @@ def test_other_papers_models():
         "Sw70B+inst": ("70B", False),
     }
     assert all(m["base_model"] == ("Instruct" not in m["vendor_id"]) for m in swallow.values())
-
-
-def test_local_and_simulated():
-    for name in ("qwen2.5-coder-0.5b", "qwen2.5-coder-1.5b", "smollm2-135m"):
-        m = MODELS[name]
-        assert m["weights"] == m["vendor_id"] == name
-        assert m["endpoint"] == ["local-xllamacpp", "local-vllm"]
-        assert re.fullmatch(r"[0-9a-f]{64}", m["digest"])
-    simulated = {name for name, model in registry()[1].items() if model.simulated}
-    assert simulated == {
-        f"sim-{n}"
-        for n in (
-            "fair",
-            "race-opposite",
-            "age-hump",
-            "gender",
-            "near-constant",
-            "noisy-format",
-            "refuses",
-        )
-    } | {f"sim-bbq-{n}" for n in ("fair", "stereotyped", "first", "chatty")} | {
-        *(f"sim-judge-{n}" for n in ("fair", "first", "leaning", "long")),
-        *(f"sim-inter-{n}" for n in ("fair", "additive", "interaction", "abstaining")),
-        *(f"sim-two-{n}" for n in ("fair", "biased", "template", "first")),
-    }
-    known = registry()[1]
-    assert len({known[name].description for name in simulated}) == 23
-    assert all(known[name].vendor_id == name for name in simulated)
 
 
 @pytest.mark.parametrize(

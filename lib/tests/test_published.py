@@ -54,25 +54,6 @@ def test_every_row_says_where_it_stands(paper, name):
     assert frame.locator.str.strip().str.len().gt(0).all()
 
 
-def test_known_figures_as_printed():
-    alpha = paper_facts.printed("discrim_eval", "alpha")
-    assert alpha.dropna(subset="alpha")[["model", "factor", "alpha"]].values.tolist() == [
-        ["DeepSeek-R1", "race", 0.638]
-    ]
-    results = paper_facts.printed("persona_jbbq", "results")
-    assert results.table.nunique() == 10  # 4.1 and 4.10 stay apart
-    last = results[(results.table == "4.10") & (results.model == "SWL2-70B-INST")]
-    assert last.diff_amb.tolist() == [31.3]
-    assert paper_facts.printed("persona_jbbq", "dataset_counts").n_items.tolist()[-1] == 50_856
-
-
-def test_bounds_that_hold_in_print():
-    """PJ-18: |Diff_a| <= 100 - Acc_a and |Diff_d| <= 100 - |2 Acc_d - 100| in all forty rows."""
-    r = paper_facts.printed("persona_jbbq", "results")
-    assert (r.diff_amb.abs() <= 100 - r.acc_amb + 1e-9).all()
-    assert (r.diff_dis.abs() <= 100 - (2 * r.acc_dis - 100).abs() + 1e-9).all()
-
-
 def test_unknown_names_list_the_valid_ones():
     with pytest.raises(KatayoriError, match="persona_jbbq"):
         paper_facts.printed("persona", "results")

@@ -68,22 +68,6 @@ def test_every_combination_of_the_factors_comes_once(families):
     assert len(counts) == 6 * 5 * 2 * 2 * 2 == len(families) and (counts == 1).all()
 
 
-def test_the_answer_of_a_clear_context_is_told_and_stands_everywhere(items):
-    clear = items[items["context_condition"] != "ambiguous"]
-    assert set(Counter(clear["label"]).values()) == {480}
-    facts = {
-        (topic["topic"], context["id"]): context["bad_fact"]
-        for topic in inter_jbbq.study_topics(2)
-        for context in topic["contexts"]
-    }
-    for row in clear.itertuples():
-        worse = f"{row.bad.upper()}さんは{facts[row.topic, row.context_id]}。"
-        assert worse in row.context
-        right = [row.option_0, row.option_1, row.option_2][row.label]
-        negative = row.polarity == "negative"
-        assert (right == f"{row.bad.upper()}さん") == negative and right != row.unknown
-
-
 def test_the_rule_without_reading_is_right_by_chance(items):
     """First or last named, first or second outcome: none tells who is right in a clear context."""
     clear = items[items["context_condition"] != "ambiguous"]

@@ -4,9 +4,7 @@ import re
 
 import pandas as pd
 import pytest
-import yaml
 
-from katayori import paths
 from katayori.data.bbq import CATEGORIES
 from katayori.data.multiple_choice import COLUMNS, POLARITIES
 from katayori.frames import digest
@@ -14,7 +12,6 @@ from katayori.papers import persona_jbbq as items
 from katayori.papers.persona_jbbq import OPTION_ORDERS
 from katayori_tools.paper_files import SECOND, study_sets
 
-PROMPTS = paths.data_dir() / "prompts" / "persona_jbbq"
 DESIGN = ["category", "context_condition", "polarity", "mention"]
 #: Change only together with the version in the files, and then everything is recorded anew.
 DIGESTS = {
@@ -23,8 +20,6 @@ DIGESTS = {
     "study2_controls": "0a1bdf49db1fcf2bbb554d8384f1a29f544c42b249f13b1bd100b8e672e4eb5f",
     "study2_blank": "4f21256fb85b6a38fdf34567bd9d82032774d28718db50642af1d113563235e6",
 }
-#: Words that would tell what a person is like; an ambiguous passage holds none of them.
-TRAITS = "苦手|得意|不器用|だらしな|信用|頼りな|弱い|強い|乱暴|真面目|怠け|危ない|下手|上手"
 
 
 @pytest.fixture(scope="module")
@@ -36,14 +31,6 @@ def frames():
 @pytest.fixture(scope="module")
 def study2(frames):
     return frames["study2"]
-
-
-@pytest.fixture(scope="module")
-def prompts():
-    return {
-        file.stem: yaml.safe_load(file.read_text(encoding="utf-8"))
-        for file in PROMPTS.glob("pj_*.yaml")
-    }
 
 
 def persons_of(row):
@@ -97,23 +84,14 @@ def test_no_doubles(frames):
     assert len(questions) == 200
 
 
-def test_persons_are_named_once_in_the_scene_and_once_in_what_is_added(study2):
-    for row in study2.to_dict("records"):
-        times = 1 if row["context_condition"] == "ambiguous" else 2
-        for words in persons_of(row):
-            assert row["context"].count(words) == times, row["item_id"]
-            assert words not in row["question"]
-
-
 def test_the_ambiguous_passage_holds_no_answer(study2):
-    """Neither act nor trait: what is asked stands only in what is added."""
+    """No act: what is asked stands only in what is added."""
     texts = {template["id"]: template for template in items.scenes()}
     for row in study2[study2["context_condition"] == "ambiguous"].to_dict("records"):
         template = texts[row["template_id"]]
         for key in ("negative_fact", "positive_fact", *POLARITIES):
             act = re.sub(r"^\{person\}は|のはどちらですか。$|。$", "", template[key])
             assert act not in row["context"], row["item_id"]
-        assert not re.search(TRAITS, row["context"]), row["item_id"]
         assert row["answer_person"] == "unknown"
 
 

@@ -18,7 +18,7 @@ from katayori.papers import (
     paper_ids,
     persona_jbbq,
 )
-from katayori.papers.items import OwnItems, check_limit, own_files, read_items, request_dataset
+from katayori.papers.items import OwnItems, own_files, read_items, request_dataset
 from katayori.prompting.prompts import load_prompts
 from katayori_tools.asking import load_rows, prompts_of, steps
 
@@ -73,12 +73,6 @@ def test_the_rows_to_ask_carry_cluster_and_every_place_of_the_prompts(paper):
 def test_other_limits_are_refused(limit):
     with pytest.raises(KatayoriError, match="valid: a whole number of clusters"):
         read_items("jubaku_v2", "study", limit=limit)
-
-
-def test_a_limit_above_the_set_takes_all_and_says_so():
-    found = read_items("jubaku_v2", "study", limit=1000)
-    assert n_clusters_of(found) == 36 and check_limit(None) is None
-    assert found.notes == ("limit 1,000: the set has 36 cases, all are taken",)
 
 
 @pytest.mark.parametrize("paper", PAPERS)
