@@ -140,23 +140,6 @@ class Store(StoredAnswers):
                 self._places.add(place)
             self.db.execute(_PUT, values)
 
-    def elsewhere(self, paper: str, model: Model, endpoint: Endpoint) -> list[tuple[Server, int]]:
-        """The other servers under which answers of this model name to a paper lie, and how many."""
-        servers = self.servers(endpoint.name, model.identity, paper)
-        others = {server.identity: server for server in servers}
-        others.pop(endpoint.server.identity, None)
-        if not others:  # as nearly always: the answers need not be counted
-            return []
-        query = """SELECT label, address, COUNT(*) FROM answers
-            WHERE paper=? AND endpoint=? AND identity=? AND outcome<>'error'
-            GROUP BY label, address"""
-        counts: dict[tuple[str, str], int] = {}
-        with self.told():
-            for label, address, n in self.db.execute(query, (paper, endpoint.name, model.identity)):
-                name = Server(label, address).identity
-                counts[name] = counts.get(name, 0) + n
-        return [(others[name], n) for name, n in counts.items() if n and name in others]
-
     def addresses(self, requests: Iterable[Request]) -> set[str]:
         """The addresses that the stored answers to these requests came from."""
         return {

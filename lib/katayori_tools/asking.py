@@ -394,16 +394,13 @@ def say_elsewhere(step: Step) -> None:
     if not step.endpoint.own:
         return
     with Store(store_path()) as store:
-        others = store.elsewhere(step.paper, step.model, step.endpoint)
-    if not others:
-        return
-    total = sum(n for _, n in others)
-    listed = ", ".join(f"{n} under {server.shown}" for server, n in others)
-    first = others[0][0]
-    label = first.label or first.shown.rpartition(" ")[2]  # the hash stands for its address
-    remedy = f"LABEL={label} reads these, without it they are asked anew here"
-    told = f"{total} answers lie under other servers ({listed}); {remedy}"
-    print(f"{step.paper} {step.name}: {told}")
+        servers = store.servers(step.endpoint.name, step.model.identity, step.paper)
+    others = sorted({one.shown for one in servers if one.identity != step.endpoint.server.identity})
+    if others:
+        label = others[0].removeprefix("own server ")  # the hash stands for its address
+        remedy = f"LABEL={label} reads these, without it they are asked anew here"
+        told = f"answers lie under other servers ({', '.join(others)}); {remedy}"
+        print(f"{step.paper} {step.name}: {told}")
 
 
 @contextmanager

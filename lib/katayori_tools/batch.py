@@ -16,7 +16,6 @@ differently than before; a failed one is listed.
 """
 
 import math
-import re
 import shutil
 import sqlite3
 from collections import Counter, defaultdict
@@ -132,8 +131,7 @@ def plan(
     _check_models(chosen)
     if not 0 < rate < math.inf:
         raise KatayoriError(f"--rate is requests a second, above 0, not {rate:g}")
-    called = _file_name(name or "-".join(models)[:60]).strip(".") or "plan"
-    folder = paths.outputs_dir() / "plan" / called
+    folder = paths.outputs_dir() / "plan" / paths.safe_name(name or "-".join(models))
     if folder.exists():
         remedy = f'collect it with ARGS="--collect {folder}", or give another name with --name'
         raise KatayoriError(f"{folder} is a plan already; {remedy}")
@@ -141,7 +139,7 @@ def plan(
     shutil.rmtree(part, ignore_errors=True)  # of one that was stopped: it was never run
     rows: list[dict[str, Any]] = []
     for one in models:
-        place = part / _file_name(one)
+        place = part / paths.safe_name(one)
         asked = replace(chosen, models=one, limit=chosen.limit or profiles.MOST)
         rows += export(place, asked, shard)
         model, endpoint = get_model(one)
@@ -209,11 +207,6 @@ def _check_unasked(chosen: Asking, where: Path) -> None:
         raise KatayoriError(f"{where} says what was asked; leave out {'=, '.join(given)}=")
 
 
-def _file_name(name: str) -> str:
-    """A name as the name of a file that a shell script can list."""
-    return re.sub(r"[^0-9A-Za-z.-]", "_", name)
-
-
 def _result_files(folder: Path, pattern: str) -> list[Path]:
     """What a user puts into the folder under such a name."""
     return sorted(f for f in folder.glob(pattern) if f.name.startswith(("results", "errors")))
@@ -262,7 +255,7 @@ def _add_shards(
     shards, new = state["shards"], []
     with Store(store_path()) as store:
         for _, group in groupby(_lines(step, store, counts, lines), itemgetter(0)):
-            name = f"{len(shards) + 1:04d}-{step.paper}-{_file_name(step.name)}.jsonl"
+            name = f"{len(shards) + 1:04d}-{step.paper}-{paths.safe_name(step.name)}.jsonl"
             part, n = folder / f"{name}.part", 0
             with part.open("wb") as file:
                 for _, raw in group:

@@ -13,7 +13,6 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -339,84 +338,43 @@ def record(
         lock = store.alone("record")
         if not lock:
             raise KatayoriError("another recording runs on this store; wait for it, or end it")
-        with lock, Recorder(store, engine, base_url, concurrency, limit) as recorder:
+        with lock:
             for work in planned:
-                failed += not recorder.done(work)
+                how = {"base_url": base_url, "concurrency": concurrency}
+                failed += not _done(work, store, engine, limit, **how)
     return int(failed > 0)
 
 
-class Recorder:
-    """`with Recorder(store) as recorder:`; works off one piece of work after the other.
+def _done(work: Work, store: Store, engine: str, limit: int | None, **how: Any) -> bool:
+    """Ask what the store lacks of a piece of work, then export what is finished.
 
-    One engine runs at a time; it is stopped when another model or kind comes, and at the end. The
-    other arguments are those of `record`.
+    False, and said so, where it cannot be made here. An interrupted run leaves what it finished,
+    too. `how`: base_url and concurrency.
     """
-
-    def __init__(
-        self,
-        store: Store,
-        engine: str = "",
-        base_url: str = "",
-        concurrency: int | None = None,
-        limit: int | None = None,
-    ):
-        self.store, self.engine, self.base_url = store, engine, base_url
-        self.concurrency, self.limit = concurrency, limit
-        self._running = ExitStack()
-        self._serving: tuple[str, str] | None = None
-        self._url = ""
-
-    def __enter__(self) -> "Recorder":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._running.close()
-
-    def done(self, work: Work) -> bool:
-        """Ask what the store lacks of a piece of work, then export what is finished.
-
-        False, and said so, where it cannot be made here. An interrupted run leaves what it
-        finished, too.
-        """
-        model, endpoint = work.at(self.engine)
-        try:
-            requests = requests_of(work, model, endpoint, self.store, self.limit)
-        except KatayoriError as error:
-            print(f"{work.name}: left out; {error}", file=sys.stderr, flush=True)
-            return not work.ours
-        restore(self.store, requests)
-        pending = self.store.pending(requests)
-        by_vllm = endpoint.name == "local-vllm" and not self.base_url
-        if pending and by_vllm and (why := vllm_env.lacking()):
-            print(f"{work.name}: left out; {why}", file=sys.stderr, flush=True)
-            return False
-        print(f"{work.name}: {len(pending)} of {len(requests)} to ask", flush=True)
-        try:
-            if pending:
-                self._ask(pending, model, endpoint)
-        finally:
-            if not self.limit:
-                _export(work, list(self.store.get(requests)), self.concurrency)
-        return True
-
-    def _ask(self, requests: list[Request], model: Model, endpoint: Endpoint) -> None:
-        """Ask one model, whose engine is started where another or none is running.
-
-        The scorer of likelihoods runs for itself.
-        """
-        if self._serving != (model.id, endpoint.name):
-            self._running.close()
-            self._serving, self._url = None, ""
-            if endpoint.name != SCORER:
-                block = asking.served(model, endpoint, self.base_url, True)
-                self._url = self._running.enter_context(block)
-            self._serving = model.id, endpoint.name
-        if endpoint.name == SCORER:
-            score_all(requests, model, endpoint, self.store)
-            return
-        options = {"base_url": self._url, "concurrency": self.concurrency}
-        patience = float(vllm_env.PATIENCE)
-        collect_sync(requests, model, endpoint, self.store, timeout=patience, **options)
+    model, endpoint = work.at(engine)
+    try:
+        requests = requests_of(work, model, endpoint, store, limit)
+    except KatayoriError as error:
+        print(f"{work.name}: left out; {error}", file=sys.stderr, flush=True)
+        return not work.ours
+    restore(store, requests)
+    pending = store.pending(requests)
+    by_vllm = endpoint.name == "local-vllm" and not how["base_url"]
+    if pending and by_vllm and (why := vllm_env.lacking()):
+        print(f"{work.name}: left out; {why}", file=sys.stderr, flush=True)
+        return False
+    print(f"{work.name}: {len(pending)} of {len(requests)} to ask", flush=True)
+    try:
+        if pending and endpoint.name == SCORER:
+            score_all(pending, model, endpoint, store)
+        elif pending:
+            how["timeout"] = float(vllm_env.PATIENCE)
+            with asking.served(model, endpoint, how["base_url"], True) as how["base_url"]:
+                collect_sync(pending, model, endpoint, store, **how)
+    finally:
+        if not limit:
+            _export(work, list(store.get(requests)), how["concurrency"])
+    return True
 
 
 def score_all(

@@ -79,14 +79,6 @@ def test_flip_rates_of_one_token_answers_go_by_probability():
     assert (row["n"], row["flipped"]) == (2, 1)
 
 
-def test_without_a_valid_pair_the_flip_rate_is_undefined():
-    row = _rates(_said("Answer: yes"), _said("Perhaps.", "Who knows."))
-    assert (row["n"], row["n_invalid"]) == (0, 2) and row[
-        ["flip_rate", "ci_low", "ci_high"]
-    ].isna().all()
-    assert flip_rates([]).empty
-
-
 def test_repeat_asks_the_same_again_and_counts_flips(house, monkeypatch, capsys):
     """The body of the second request is that of the first; a second start asks nothing."""
     monkeypatch.delenv(KEY_ENV, raising=False)

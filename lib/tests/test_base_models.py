@@ -4,11 +4,10 @@ import asyncio
 
 import pytest
 from aiohttp import web
-from api_double import PLAIN, Double, counts, endpoint_for, model_for, requests_for
+from api_double import PLAIN, Double, requests_for
 from test_asking import chosen
 from test_collect import ask, run
 
-from katayori.errors import KatayoriError
 from katayori.papers import answers, discrim_eval, paper_ids
 from katayori.prompting.models import Server, get_model
 from katayori.prompting.prompts import load_prompts
@@ -202,13 +201,6 @@ def test_a_failing_server_is_told_while_nothing_is_answered(store, capfd, monkey
     assert sum("m: 0/1" in line for line in lines) > 1
 
 
-def test_a_cause_without_a_code_has_no_empty_brackets(store):
-    with Double(["bad_request"]) as double:
-        run(double, store, requests_for(1))
-    [(_, response)] = store.get(requests_for(1))
-    assert response.error == "status 400: unknown field: seed" and counts(store) == {"error": 1}
-
-
 # --- the recording beside it ----------------------------------------------------------------------
 
 
@@ -219,16 +211,3 @@ def test_a_forced_start_is_said_to_be_left_out(house, monkeypatch, capsys):
     said = capsys.readouterr().out
     assert "not asked: de_answer_prefix; custom is not known to continue" in said
     assert "vllm, llamacpp and completions" in said
-
-
-def test_batches_are_no_way_to_a_base_model(tmp_path, capsys):
-    asked = ["batch", "--models", "b@completions", "export", str(tmp_path / "out")]
-    assert cli.main(asked) == 2
-    assert "ask base models with make live" in capsys.readouterr().err
-
-
-def test_a_base_model_has_no_default_address(monkeypatch):
-    monkeypatch.delenv("KATAYORI_BASE_URL", raising=False)
-    with pytest.raises(KatayoriError, match="KATAYORI_BASE_URL"):
-        get_model("b@completions")[1].address()
-    assert endpoint_for("http://127.0.0.1:1/v1").own is False and model_for().id == "m"

@@ -176,15 +176,6 @@ def test_partial_and_failed_lines_merge_and_the_next_run_sends_what_is_missing(h
     assert run("import", folder) == 0 and contents() == after  # a failure takes no answer's place
 
 
-def test_what_is_left_can_be_exported_again(here):
-    folder = export(here, limit=2)
-    done = lines(folder)[:100]
-    write(folder / "results.jsonl", [result(one["custom_id"]) for one in done])
-    assert run("import", folder) == 0
-    left = lines(export(here, "left"))
-    assert [one["custom_id"] for one in done + left] == [q.key for q in live_requests()]
-
-
 def test_results_from_anywhere_in_any_order_more_than_once(here, capsys):
     folder = export(here)
     ids = [one["custom_id"] for one in lines(folder)]
@@ -223,17 +214,6 @@ def test_rows_that_are_none_are_listed_with_their_cause(here, capsys):
     assert run("import", folder, write(here / "stray.jsonl", [result("0" * 64)])) == 1
 
 
-def test_no_model_gets_the_answers_of_another(here, capsys):
-    """The same items to another model, endpoint or length of answer have other keys."""
-    mine, theirs = export(here), export(here, "other", "n@custom")
-    there = export(here, "there", "m@vllm")
-    ids = [{one["custom_id"] for one in lines(folder)} for folder in (mine, theirs, there)]
-    assert not ids[0] & ids[1] and not ids[0] & ids[2]
-    results = write(here / "r.jsonl", [result(one["custom_id"]) for one in lines(theirs)])
-    assert run("import", mine, results) == 1 and not stored()
-    assert "270 row(s) belongs to no request of this run" in capsys.readouterr().out
-
-
 def test_a_folder_that_is_not_at_that_step(here, capsys):
     step = "import"
     assert run(step, here) == 2 and "begin with `batch export`" in capsys.readouterr().err
@@ -244,43 +224,6 @@ def test_a_folder_that_is_not_at_that_step(here, capsys):
     assert run(step, folder, models=MODEL) == 2 and "leave out MODELS=" in capsys.readouterr().err
     none = here / "none.jsonl"
     assert run(step, folder, none) == 2 and "no result file" in capsys.readouterr().err
-
-
-def test_prompts_that_hold_an_earlier_answer_follow_in_a_second_batch(
-    monkeypatch, tmp_path, capsys
-):
-    """A judge's criteria come first; what is asked with them is exported when they are stored."""
-    monkeypatch.setenv("KATAYORI_CACHE", str(tmp_path / "cache"))
-    given = {"papers": "logprob_judge", "models": "m@vllm", "limit": 6}
-    assert run("export", tmp_path / "one", **given) == 0
-    assert "12 to ask, 0 stored, 12 wait for an earlier answer" in capsys.readouterr().out
-    first = lines(tmp_path / "one", "0*.jsonl")
-    answers = [
-        result(one["custom_id"], "1. 正しさ") for one in first if not one["body"].get("logprobs")
-    ]
-    write(tmp_path / "one" / "results.jsonl", answers)
-    assert run("import", tmp_path / "one") == 0 and len(answers) == 18 == len(stored())
-    assert run("export", tmp_path / "two", **given) == 0
-    second = lines(tmp_path / "two", "0*.jsonl")
-    asked = [{one["custom_id"] for one in some} for some in (first, answers, second)]
-    assert asked[0] - asked[1] < asked[2] and not asked[1] & asked[2]
-    assert sum("1. 正しさ" in str(one["body"]["messages"]) for one in second) == 3 * 12
-
-
-def test_log_probabilities_and_cut_texts_come_back_as_from_the_server():
-    """The same reader as for live answers: top tokens, truncation, refusals, filters."""
-    [request] = requests_for(1, logprobs=True)
-    top = [{"token": " yes", "logprob": -0.123456}, {"token": " no", "logprob": -2.0}]
-    row = result(request.key, " yes")
-    assert batch.to_response(row, request).error == "logprobs missing"
-    row["response"]["body"]["choices"][0]["logprobs"] = {
-        "content": [{"token": " yes", "top_logprobs": top}]
-    }
-    assert batch.to_response(row, request).top == [(" yes", -0.12346), (" no", -2.0)]
-    [plain] = requests_for(1, max_tokens=9)
-    cut = result(plain.key)
-    cut["response"]["body"]["choices"][0]["finish_reason"] = "length"
-    assert batch.to_response(cut, plain).outcome == "truncated"
 
 
 @pytest.mark.parametrize(

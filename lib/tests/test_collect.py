@@ -35,7 +35,7 @@ from katayori_tools import collect as collecting
 from katayori_tools.answer_store import Store
 from katayori_tools.collect import PacedSender, RateLimit, ask_one, collect, collect_sync, limits_of
 from katayori_tools.live import causes
-from katayori_tools.planning import expected, probe_logprobs
+from katayori_tools.planning import expected
 from katayori_tools.send import Sender, read_completion
 
 
@@ -232,17 +232,6 @@ def _causes_when_named(said, store):
     return causes(store, requests_for(1), model_for())
 
 
-def test_logprobs_are_read_and_stored(store):
-    with Double() as double:
-        run(double, store, requests_for(2, logprobs=True))
-    for _, response in store.get(requests_for(2, logprobs=True)):
-        assert (
-            response.top == [(" yes", -0.5), (" no", -1.0)]
-            and response.outcome == "ok"
-            and not response.error
-        )
-
-
 @pytest.mark.parametrize(
     "body",
     [None, 3, [], {}, {"choices": None}, {"choices": {"a": 1}}, {"choices": [3]}, {"choices": [{"message": []}]},
@@ -269,14 +258,6 @@ def test_retry_after_is_honoured_in_every_form():
     assert waits[0] == RETRY_AFTER and waits[1] == 1.5  # not the 90 s of the second header
     assert waits[2] == collecting.MAX_RETRY_AFTER  # a date far ahead is capped
     assert 0 < waits[3] <= 8 and 0 < waits[4] <= 16  # nothing usable: our own back-off
-
-
-def test_waits_are_bounded_and_there_is_one_retry_layer():
-    """peers 16: two stacked layers once made the back-off grow to hours."""
-    with Double(lambda body, before: "server_error") as double:
-        response, waits = ask(double, retries=12)
-    assert double.asked == 13 and len(waits) == 12 and response.attempts == 13
-    assert max(waits) <= collecting.MAX_WAIT and all(w > 0 for w in waits)
 
 
 @pytest.mark.parametrize(
@@ -391,18 +372,6 @@ def test_the_rate_limit_spreads_requests(monkeypatch):
 
     asyncio.run(main())
     assert slept == [0.5, 1.0, 1.5, 3.5]
-
-
-def test_limits_of_the_endpoint_are_kept(store):
-    with Double() as double:
-        started = time.monotonic()
-        run(
-            double,
-            store,
-            requests_for(7),
-            endpoint=endpoint_for(double.url, limits={"rpm": 1200, "concurrency": 7}),
-        )
-    assert time.monotonic() - started >= 6 * 60 / 1200
 
 
 def test_requests_at_once_are_halved_when_overloaded_and_grow_by_one_a_round():
@@ -700,20 +669,6 @@ def test_a_prompt_with_a_forced_start_is_refused_where_it_cannot_work(store):
             endpoint=endpoint_for(double.url, extra_prefill={"continue_final_message": True}),
         )
     assert sum(body.get("continue_final_message", False) for body in double.requests) == 2
-
-
-def test_probe_tells_whether_logprobs_come_back():
-    def probe(script, **changes):
-        with Double(script) as double:
-            return asyncio.run(
-                probe_logprobs(model_for(), endpoint_for(double.url, **changes))
-            ), double
-
-    assert probe([])[0] == (True, "2 alternatives")
-    assert probe(["no_logprobs"])[0] == (False, "logprobs missing")
-    assert probe(["bad_request"])[0][0] is False
-    _, double = probe([], supports=SUPPORTS | {"max_tokens_field": "max_completion_tokens"})
-    assert "max_completion_tokens" in double.requests[0] and "max_tokens" not in double.requests[0]
 
 
 def test_estimate_asks_nothing_and_what_is_stored_is_free(store):

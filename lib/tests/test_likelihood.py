@@ -15,7 +15,6 @@ import pytest
 from api_double import yes_no_frame
 
 from katayori.errors import KatayoriError
-from katayori.papers import answers
 from katayori.prompting import prompts
 from katayori.prompting.models import get_model
 from katayori.prompting.prompts import Prompt
@@ -98,14 +97,6 @@ def test_keys_and_hashes_are_frozen():
     )
 
 
-def test_kind_and_columns_are_part_of_the_hash_of_likelihood_prompts_only():
-    others = [
-        replace(PROMPT, continuations=("other", "target")),
-        replace(PROMPT, kind="chat", continuations=()),
-    ]
-    assert len({PROMPT.hash, *(other.hash for other in others)}) == 3
-
-
 @pytest.mark.parametrize("value", [None, math.nan, "", "  "])
 def test_an_item_without_the_text_is_refused(value):
     item = items(1)[0] | {"other": value}
@@ -135,14 +126,6 @@ def test_a_wrong_prompt_file_is_one_line(tmp_path, more, says):
     assert "pj_lik.yaml" in str(e.value) and "\n" not in str(e.value)
 
 
-def test_a_prompt_file_is_read(tmp_path):
-    text = f"{FILE}kind: likelihood\ncontinuations: [target, other]\n"
-    file = tmp_path / "pj_lik.yaml"
-    file.write_text(text, encoding="utf-8")
-    prompt = prompts._read(file, "persona_jbbq")
-    assert (prompt.kind, prompt.continuations) == ("likelihood", ["target", "other"])
-
-
 # -- who can answer
 
 
@@ -167,18 +150,7 @@ def test_a_chat_prompt_is_not_scored(store):
         score_all(requests, model, endpoint, store)
 
 
-def test_who_is_able_to_answer_a_likelihood_prompt():
-    names = ["m@vllm", "gpt-4o-2024-11-20", "qwen2.5-coder-0.5b", "m@llamacpp"]
-    assert [n for n in names if not answers.why_unable(n, "live", PROMPT)] == ["m@vllm"]
-    assert answers.why_unable("qwen2.5-coder-0.5b", "recorded", PROMPT)
-
-
 # -- scores as text
-
-
-def test_scores_are_stored_as_text():
-    answer = send.scored(asked_at()[0][0], [(-3.2512345, 2), (0, 1)])
-    assert (answer.outcome, answer.text) == ("ok", "[[-3.25123, 2], [0.0, 1]]")
 
 
 @pytest.mark.parametrize(
@@ -369,14 +341,6 @@ def test_what_is_shared_is_computed_once():
     assert len(tree.tokens) == 202  # of a continuation the last token predicts nothing
     separate = list(scorer_worker.trees(some_requests(), 1))
     assert [len({t[0] for t in tree.targets}) for tree in separate] == [1] * 20
-
-
-def test_sums_of_a_tree():
-    asked = some_requests()
-    [tree] = scorer_worker.trees(asked, 10_000)
-    found = scorer_worker.sums(tree, [-1.5] * len(tree.targets))
-    for request, _, texts in asked:
-        assert found[request] == [[-1.5 * len(text), len(text)] for text in texts]
 
 
 # -- a vLLM server

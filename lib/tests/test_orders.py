@@ -8,9 +8,9 @@ from katayori.data import multiple_choice
 from katayori.errors import KatayoriError
 from katayori.metrics import position
 from katayori.papers import get_paper
-from katayori.papers.items import OwnItems, read_items, request_dataset
+from katayori.papers.items import OwnItems
 from katayori.study import Study
-from katayori_tools.asking import load_rows, prompts_of
+from katayori_tools.asking import load_rows
 
 ALL = OwnItems(orders="all")
 READ = {"answer": "answer", "option": "role", "p": "p", "content": "base_id"}
@@ -34,15 +34,6 @@ def test_every_item_is_asked_in_six_orders(paper):
         assert pd.Series(at_label).groupby(asked["base_id"].to_numpy()).nunique().eq(1).all()
         held = asked[names].apply(lambda texts: " ".join(sorted(texts)), axis=1)
         assert held.groupby(asked["base_id"]).nunique().eq(1).all()
-
-
-def test_the_setting_leaves_the_data_set_as_it_is():
-    for dataset in ("study", "official"):
-        assert request_dataset("persona_jbbq", dataset, ALL) == dataset
-    assert prompts_of("persona_jbbq", "official", ALL) == "official"
-    found = read_items("persona_jbbq", "study", own=ALL)
-    assert len(found.items) == len(read_items("persona_jbbq", "study").items) == 300
-    assert ALL.of("discrim_eval") == {} and ALL.of("inter_jbbq") == {"orders": "all"}
 
 
 def test_answers_recorded_in_one_order_are_one_line():

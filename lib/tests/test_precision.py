@@ -168,13 +168,6 @@ def test_what_a_pilot_cannot_tell_is_said(change, says):
     assert re.search(says, told, re.DOTALL), told
 
 
-def test_more_than_there_is_needs_items_of_ones_own():
-    frame = exact(PLANTED, (20, 5, 6))
-    n = planning.smallest(table_of(frame), "template", 2.0)
-    assert n and "of your own" not in planning.advice(frame, SCORE, 2.0, n)
-    assert "more need items of your own" in planning.advice(frame, SCORE, 2.0, n - 1)
-
-
 def test_prompts_that_are_answered_by_position_are_left_out_one_by_one():
     """Of prompts that are answered A and B nothing would be seen in all answers together."""
     frame = exact(PLANTED, (20, 5, 6))

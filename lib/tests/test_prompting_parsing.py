@@ -15,7 +15,6 @@ from katayori.prompting.parsing import (
     option_probabilities,
     parse_number,
     parse_option,
-    strip_thinking,
 )
 from katayori.prompting.yes_no import parse_yes_no
 
@@ -140,10 +139,6 @@ def test_the_last_answer_line_wins_and_what_follows_is_flagged(text, answer, not
     assert note in said and bool(said) == bool(note)
 
 
-def test_an_undecided_last_line_undoes_an_earlier_choice():
-    assert parse_yes_no("Answer: yes\nAnswer: yes or no").outcome == "out_of_choice"
-
-
 @pytest.mark.parametrize(
     "text, answer",
     [
@@ -180,12 +175,6 @@ def test_thinking_blocks_are_no_answer(text, answer):
 def test_a_cut_off_thought_is_truncated(text):
     """A truncated or cut-off thinking text is never an answer (peers 24)."""
     assert parse_yes_no(text) == ("truncated", None, "thinking cut off")
-
-
-def test_only_thought_is_out_of_choice():
-    assert parse_yes_no("<think>Answer: yes</think>")[:2] == ("out_of_choice", None)
-    assert parse_yes_no("Answer: yes</think>")[:2] == ("out_of_choice", None)
-    assert strip_thinking("a<think>b</think>c") == ("a\nc", False)
 
 
 def test_finish_reason_decides_first():

@@ -8,7 +8,7 @@ import random
 import shutil
 
 import pytest
-from api_double import model_for, requests_for
+from api_double import requests_for
 
 from katayori import paths
 from katayori.errors import KatayoriError
@@ -120,23 +120,6 @@ def test_a_resumed_recording_names_every_engine_it_was_made_with():
     assert (entry["engine"], entry["engines"]) == (two["engine"], [one["engine"], two["engine"]])
     record.export(_pairs(6, temperature=0.5), settings=two)
     assert "engines" not in recordings.entry("discrim_eval", "m", "p")
-
-
-def test_shards_of_other_variants_and_models_stand_side_by_side():
-    record.export(_pairs(3), settings=SETTINGS)
-    other = _pairs(2)
-    for request, _ in other:
-        request.variant = "seed1"
-    record.export(other, settings=SETTINGS)
-    record.export(_pairs(4, model=model_for("b")), settings=SETTINGS)
-    assert list(recordings.manifest("discrim_eval")) == [
-        "b/p.jsonl.gz",
-        "m/p.jsonl.gz",
-        "m/p@seed1.jsonl.gz",
-    ]
-    shards = (("m", "p"), ("m", "p", "seed1"), ("b", "p"))
-    rows = [len(list(recordings.read("discrim_eval", *shard))) for shard in shards]
-    assert rows == [3, 2, 4]
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import yaml
-from api_double import Double, counts, endpoint_for, model_for, yes_no_frame
+from api_double import Double, counts, endpoint_for, model_for
 
 from katayori import paths
 from katayori.data import samples
@@ -24,13 +24,11 @@ from katayori.papers import (
     inter_jbbq,
     jubaku_v2,
     logprob_judge,
-    paper_ids,
     persona_jbbq,
 )
 from katayori.papers.answers import get as ask
 from katayori.prompting import models
 from katayori.prompting.models import get_endpoint, get_model, registry
-from katayori.prompting.parsing import parse_number
 from katayori.prompting.prompts import Prompt, load_prompts
 from katayori.prompting.requests import Response, build
 from katayori.prompting.store import store_path
@@ -78,37 +76,6 @@ def test_every_required_element_stands_in_its_prompt(paper):
             )
             seen = "\n".join((prompt.system, prompt.user, prompt.prefix, prompt.follow_up))
             assert element["line"].strip() and element["line"] in seen
-
-
-def test_the_judges_four_prompts_differ_in_criteria_and_reasons_only():
-    """LJ-6: criteria go with the sentence that announces them; "only the result" stands for "after
-    giving reasons".
-    """
-    wording = load_prompts("logprob_judge")
-    line = {
-        (p.id, e["element"]): e["line"]
-        for p in wording.values()
-        for e in p.elements
-        if e["requirement"] in ("LJ-5", "LJ-6")
-    }
-    for style in ("lj_verdict", "lj_reason"):
-        with_criteria, without = wording[f"{style}_criteria"], wording[style]
-        gone = [
-            line[with_criteria.id, name] + "\n"
-            for name in ("a sentence announces the criteria", "criteria block in delimiters")
-        ]
-        assert (
-            with_criteria.user.replace("".join(gone), "") == without.user
-            and "観点" not in without.user
-        )
-    only, first = (
-        line["lj_verdict", "only the result is put out"],
-        line["lj_reason", "reasons come first"],
-    )
-    asked = wording["lj_verdict"].user.removesuffix(
-        "\n\n判定:"
-    )  # keeps small models from going on with the task
-    assert asked.replace(only, first) == wording["lj_reason"].user
 
 
 def _folder(tmp_path, **changes):
@@ -439,35 +406,6 @@ def test_a_prompt_that_rests_on_an_unknown_one_is_named(tmp_path):
         load_prompts("discrim_eval", folder)
 
 
-def test_a_letter_and_its_probabilities_come_from_one_request():
-    """PJ-14: the text is what counts; the probabilities stand beside it, also where the text is
-    invalid.
-    """
-    model, endpoint = get_model("qwen2.5-coder-0.5b")
-    prompt = load_prompts("persona_jbbq")["pj_basic_ja"]
-    rows = [
-        {
-            "item_id": f"i{k}",
-            "context": "c",
-            "question": "q",
-            **{f"option_{i}": "o" for i in range(3)},
-        }
-        for k in (1, 2)
-    ]
-    requests = build(rows, prompt, model, endpoint)
-    top = [("1", -0.2), ("0", -2.0), ("x", -4.0)]
-    said = [Response("ok", "0", "stop", top), Response("ok", "1です", "stop", top)]
-    found = yes_no_frame(requests, said, "recorded", parse=parse_number, options=("0", "1", "2"))
-    assert found["answer"].fillna("").tolist() == ["0", ""] and found["outcome"].tolist() == [
-        "ok",
-        "out_of_choice",
-    ]
-    assert (
-        found["p_1"].tolist() == pytest.approx([math.exp(-0.2)] * 2) and (found["p_2"] == 0).all()
-    )
-    assert found["mass"].tolist() == pytest.approx([math.exp(-0.2) + math.exp(-2.0)] * 2)
-
-
 # --- simulated respondents of BBQ-shaped items ----------------------------------------------------
 
 
@@ -487,19 +425,6 @@ def bbq_asked():
         for name in ("pj_basic_ja", "pj_biased_ja")
     ]
     return items, pd.concat(log, ignore_index=True)
-
-
-def test_each_paper_shows_its_own_simulated_respondents():
-    """X-3: those of discrim-eval cannot answer a BBQ item, nor the other way round."""
-    shown = "sim-fair sim-race-opposite sim-age-hump sim-gender sim-near-constant sim-noisy-format"
-    assert get_paper("discrim_eval").simulated() == tuple(shown.split())
-    assert get_paper("persona_jbbq").simulated() == tuple(persona_jbbq.BBQ)
-    assert get_paper("inter_jbbq").simulated() == tuple(inter_jbbq.INTER)
-    for paper in map(get_paper, paper_ids()):
-        shown = list(paper.simulated())
-        assert answers.choose_models(paper.id, "simulated", []) == shown
-    with pytest.raises(KatayoriError, match="simulated respondent of BBQ-shaped items"):
-        persona_jbbq.bbq_chances("sim-fair", {})
 
 
 @pytest.mark.parametrize("name", ["pj_basic_ja", "pj_biased_ja"])

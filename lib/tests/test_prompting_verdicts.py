@@ -316,17 +316,6 @@ def test_one_of_two_options(text, letter):
     assert parsed.answer == letter and parsed.outcome == ("ok" if letter else "out_of_choice")
 
 
-def test_choices_that_were_cut_or_refused():
-    """JU-11: the letter is read after the thinking block, and not at all where the block or the
-    text was cut.
-    """
-    assert parse_choice("<think>A はよい") == Parsed("truncated", None, "thinking cut off")
-    assert parse_choice("A", "length").outcome == "truncated"
-    assert parse_choice("A", "content_filter").outcome == "filtered"
-    assert parse_choice("お答えできません。").outcome == "refusal"
-    assert parse_choice(None).outcome == "out_of_choice"
-
-
 @given(st.text(alphabet="ABCＡＢabです。だ \n[](か、はの答え", max_size=40))
 def test_choices_of_any_text(text):
     """JU-12: never an error, never a letter that the text does not hold."""

@@ -12,7 +12,6 @@ import pytest
 from api_double import Double
 from conftest import write_plan
 
-from katayori.data import paper_facts
 from katayori.errors import KatayoriError
 from katayori.papers import discrim_eval, get_paper
 from katayori.prompting import recordings
@@ -68,12 +67,6 @@ def test_a_machine_without_the_arithmetic_leaves_chats_out(engines, capsys, monk
     assert capsys.readouterr().err.count("left out; no AVX-512") == 2
 
 
-def test_what_is_recorded_needs_no_engine(engines, monkeypatch):
-    assert _record() == 0
-    monkeypatch.setattr(record.vllm_env, "lacking", lambda: "no AVX-512")
-    assert _record() == 0
-
-
 def test_each_shard_is_written_as_it_completes_by_rule_2(engines, capsys):
     assert _record() == 0
     entries = recordings.manifest("discrim_eval")
@@ -88,15 +81,8 @@ def test_each_shard_is_written_as_it_completes_by_rule_2(engines, capsys):
     assert capsys.readouterr().out.count("0 of 6 to ask") == 2
 
 
-def test_one_engine_serves_what_follows_with_the_same_model(engines, house):
-    _plan(house, ENTRY, ENTRY | {"variant": "other"})
-    _record(models=SMALL)
-    assert engines.started == [(SMALL, "local-vllm")]
-
-
-def test_likelihoods_go_to_the_scorer_and_stop_the_engine(engines, house, monkeypatch):
-    """It runs in place of an engine."""
-    scored, closed = [], []
+def test_likelihoods_go_to_the_scorer(engines, monkeypatch):
+    scored = []
 
     def score_all(requests, model, endpoint, store):
         scored.extend(requests)
@@ -104,14 +90,12 @@ def test_likelihoods_go_to_the_scorer_and_stop_the_engine(engines, house, monkey
             store.put(request, Response("ok", "[[-1.5, 3]]", "scored"))
 
     monkeypatch.setattr(record, "score_all", score_all)
-    work = record.works(["discrim_eval"], [SMALL])[0]
-    model, endpoint = replace(work, kind="likelihood").at()
-    with Store(store_path()) as store, record.Recorder(store) as one:
-        one._running.callback(closed.append, "engine")
-        requests = record.requests_of(work, *work.at(), store)
-        one._ask(requests, model, endpoint)
-        assert closed == ["engine"] and scored == requests and not store.pending(requests)
-    assert engines.started == []
+    work = replace(record.works(["discrim_eval"], [SMALL])[0], kind="likelihood")
+    with Store(store_path()) as store:
+        assert record._done(work, store, "", None, base_url="", concurrency=None)
+    assert len(scored) == 6 and engines.started == []
+    entry = recordings.entry("discrim_eval", SMALL, "de_answer_line", "seed2")
+    assert entry["count"] == 6 and entry["request"] == {"kind": "likelihood"}
 
 
 def test_a_work_that_cannot_be_made_does_not_stop_the_others(engines, house, capsys):
@@ -157,16 +141,6 @@ def test_a_second_recording_is_refused_and_a_stale_lock_is_none(engines):
     assert _record() == 0
 
 
-def test_the_third_edition_is_named_in_the_manifest(engines, house):
-    later = ENTRY | {"variant": "study3_seed2", "models": [SMALL]}
-    write_plan(house / "data", second=[ENTRY], third=[later])
-    assert _record(models=SMALL) == 0
-    entry = recordings.entry("discrim_eval", SMALL, "de_answer_line", "study3_seed2")
-    assert entry and (entry["edition"], entry["count"]) == (3, 6)
-    earlier = recordings.entry("discrim_eval", SMALL, "de_answer_line", "seed2")
-    assert earlier and "edition" not in earlier
-
-
 def test_an_engine_leaves_sigterm_to_who_has_taken_it(house, monkeypatch):
     """So a recorder that is told to end waits for the answers under way before its engine ends."""
     from katayori_tools import engines
@@ -208,19 +182,6 @@ def test_recording_continues_exports_and_asks_nothing_twice(house, monkeypatch, 
     assert entries["qwen2.5-coder-0.5b/de_answer_line@seed1.jsonl.gz"]["request"]["seed"] == 1
     assert {body["temperature"] for body in double.requests} == {0, 1.0}
     assert "0 of 540 to ask" in capsys.readouterr().out
-
-
-def test_an_incomplete_shard_is_not_exported(house, monkeypatch, capsys):
-
-    def script(body, before):
-        return "bad_request" if "80-year-old" in body["messages"][0]["content"] else None
-
-    with Double(script) as double:
-        _record(models="smollm2-135m", base_url=double.url)
-    assert (
-        "left; start `make record` again" in capsys.readouterr().out
-        and recordings.manifest("discrim_eval") == {}
-    )
 
 
 def test_an_unfinished_recording_keeps_whole_questions_and_goes_on_elsewhere(house, monkeypatch):
@@ -308,22 +269,6 @@ def planned(house):
     return write
 
 
-def test_the_shipped_second_edition_can_be_asked():
-    """Prompts and models exist; a data set is of its paper's second edition, or stood before."""
-    listed = [entry for facts in paper_facts.every() for entry in facts["second_edition"]]
-    works = [one for one in record.works() if one.edition == "second"]
-    assert len(works) == sum(len(e["models"]) for e in listed)
-    assert all(work.variant and work.priority for work in works)
-    for work in works:
-        known = (
-            *get_paper(work.paper).sets(),
-            "study",
-            "official",
-            *record.EXTRA,
-        )
-        assert work.dataset in known, work.name
-
-
 @pytest.mark.slow
 def test_the_sampled_answers_are_asked_anew_by_rule_2(monkeypatch, tmp_path):
     """9,450 requests a model, none of them one of the first edition's."""
@@ -335,12 +280,6 @@ def test_the_sampled_answers_are_asked_anew_by_rule_2(monkeypatch, tmp_path):
     assert [len(requests) for requests in asked] == [9450, 9450]
     assert {seed_rule_of(q) for requests in asked for q in requests} == {2}
     assert len({q.body["seed"] for requests in asked for q in requests}) > 18_890
-
-
-def test_by_priority_and_then_the_smaller_model(planned):
-    planned(PLAIN, PLAIN | {"priority": 1, "variant": "other"})
-    order = [(work.priority, work.model) for work in record.works(["discrim_eval"])]
-    assert order == [(1, SMALL), (1, LARGE), (3, SMALL), (3, LARGE)]
 
 
 @pytest.mark.parametrize(
@@ -362,23 +301,6 @@ def test_a_wrong_entry_is_told_before_anything_is_asked(planned, change, says):
         record.works(["discrim_eval"])
 
 
-def test_an_entry_that_lacks_something_says_what(planned):
-    planned({"priority": 1})
-    with pytest.raises(KatayoriError, match=r"second_edition\[0\] lacks dataset, models, prompts"):
-        record.works(["discrim_eval"])
-
-
-def test_an_edition_is_listed_by_its_section(house):
-    later = PLAIN | {"priority": 1, "variant": "study3_seed2"}
-    write_plan(house / "data", [], [PLAIN], [later])
-    listed = [(work.edition, work.variant) for work in record.works(["discrim_eval"], [LARGE])]
-    assert listed == [("third", "study3_seed2"), ("second", "seed2")]
-    assert len(record.works(["discrim_eval"], [SMALL])) == 2
-    write_plan(house / "data", [], [], [later | {"prompts": ["de_none"]}])
-    with pytest.raises(KatayoriError, match="third_edition, entry 1"):
-        record.works(["discrim_eval"])
-
-
 @pytest.mark.parametrize("given, asked", [(1, {0}), (3, {0, 1, 2}), ([1, 4], {1, 4})])
 def test_repetitions_are_a_number_or_a_list(planned, given, asked):
     planned(PLAIN | {"repetitions": given, "sample": 4})
@@ -387,22 +309,6 @@ def test_repetitions_are_a_number_or_a_list(planned, given, asked):
         requests = record.requests_of(work, *work.at(), store)
     assert {q.repetition for q in requests} == asked and len(requests) == 4 * len(asked)
     assert len({q.body["seed"] for q in requests}) == len(requests)
-
-
-def test_data_sets_of_the_second_edition_are_asked_and_are_ours(planned, monkeypatch):
-    """The request carries the data set's name, which is also its variant."""
-    items = pd.DataFrame({"item_id": ["de2-1", "de2-2"], "question": ["A?", "B?"]})
-    second = {"toy": lambda: items}
-    monkeypatch.setattr(get_paper("discrim_eval"), "sets", lambda: second)
-    planned({k: v for k, v in PLAIN.items() if k != "variant"} | {"dataset": "toy"})
-    work = record.works(["discrim_eval"], [SMALL])[0]
-    with Store(store_path()) as store:
-        requests = record.requests_of(work, *work.at(), store)
-    assert [(q.item_id, q.dataset, q.variant) for q in requests] == [
-        ("de2-1", "toy", "toy"),
-        ("de2-2", "toy", "toy"),
-    ]
-    assert work.ours and not get_paper("discrim_eval").is_ours("official")
 
 
 def test_a_part_of_a_data_set_keeps_groups_together(planned, monkeypatch):

@@ -44,19 +44,6 @@ def test_rule_1_is_frozen_and_rule_2_tells_models_apart():
     assert len(drawn) == 8 and all(0 <= seed < 2**31 for seed in drawn)
 
 
-@pytest.mark.parametrize("given, says", [({"rule": 3}, "seed rule"), ({"rule": 2}, "identity")])
-def test_a_seed_that_no_rule_gives_is_refused(given, says):
-    with pytest.raises(KatayoriError, match=says):
-        seed_for("a", **given)
-
-
-def test_what_is_asked_now_follows_rule_2():
-    model, endpoint = get_model(f"{MODEL}@local-vllm")
-    prompt = load_prompts("discrim_eval")["de_answer_line"]
-    asked = build(ITEMS.to_dict("records"), prompt, model, endpoint)
-    assert {seed_rule_of(request) for request in asked} == {2}
-
-
 def test_a_request_without_a_seed_of_its_own_follows_no_rule():
     """The paper's literal seed, an API, and one asked again with the seed of the first time."""
     literal = _requests(2, variant="seed1")[0]
