@@ -37,14 +37,10 @@ from katayori_tools.logs import Log, columns_named, columns_there, commonest, li
 from katayori_tools.pages import MEANING, REPORT_STYLE, document, drawable, readable, svg_of
 
 COLUMNS = (
-    *("source", "measure", "cell", "value", "n", "n_invalid", "clusters"),
-    *("ci_low", "ci_high", "p", "p_holm", "status", "why"),
+    "source measure cell value n n_invalid clusters ci_low ci_high p p_holm status why".split()
 )
 #: What a table of the page shows, as far as it has it.
-SHOWN = (
-    *("measure", "cell", "value", "ci_low", "ci_high", "why", "n", "n_invalid", "clusters"),
-    *("p", "p_holm", "status"),
-)
+SHOWN = "measure cell value ci_low ci_high why n n_invalid clusters p p_holm status".split()
 HEADS = {"cell": "of", "why": "in words", "n_invalid": "unreadable", "p_holm": "p, Holm"}
 COUNTS = ("n", "n_invalid", "clusters")
 MOST_SERIES = 8  # models that the figure draws
@@ -55,10 +51,7 @@ MOST_PAIRS_OF = 6
 HIDDEN = dict.fromkeys(("value", "ci_low", "ci_high"), np.nan)
 #: Methods of settling two orders: a tie where they differ, and the mean of the probabilities.
 SETTLED = {"BS2": "both_orders", "proposed": "mean_probability"}
-DIALECT_ORDER = (
-    *("bias_amb", "bias_dis", "acc_diff", "abs_bias"),
-    *("acc_amb less bias", "acc_amb", "acc_dis", "acc"),
-)
+DIALECT_ORDER = "bias_amb bias_dis acc_diff abs_bias less acc_amb acc_dis acc".split()
 
 
 def analyse(
@@ -113,11 +106,10 @@ def analyse(
     tables = {name: in_words(table) for name, table in tables.items() if len(table)}
     folder = Path(out) if out else paths.outputs_dir() / "analyse" / paths.safe_name(first.stem)
     folder.mkdir(parents=True, exist_ok=True)
-    table = together(*tables.values()).reindex(columns=COLUMNS)
-    text = table.astype(object).map(harmless)
+    text = together(*tables.values()).reindex(columns=COLUMNS).astype(object).map(harmless)
     text.to_csv(folder / "results.csv", index=False, lineterminator="\n")
-    facts = {"Log": ", ".join(file.name for file in files)}
-    facts["Kind"] = f"{about['about']} ({guessed})"
+    told = f"{about['about']} ({guessed})"
+    facts = {"Log": ", ".join(file.name for file in files), "Kind": told}
     page = page_of(first.stem, about, facts, answers, tables, log.notes)
     file = folder / "report.html"
     file.write_text(page, encoding="utf-8", errors="backslashreplace", newline="\n")
@@ -234,7 +226,7 @@ def paired(answers: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     """
     parts = []
     for name, frame in answers.items():
-        models = list(dict.fromkeys(frame["model"]))
+        models = [*frame["model"].unique()]
         pairs = [*combinations(models, 2)]
         if len(models) > MOST_PAIRS_OF:
             pairs = [(models[0], other) for other in models[1:]]
@@ -304,15 +296,14 @@ def of_decisions(frame: pd.DataFrame) -> Tables:
 
 def of_verdicts(frame: pd.DataFrame) -> Tables:
     """Agreement with people, whether the order matters, lean to the first answer, paired tests."""
-    models = list(dict.fromkeys(frame["model"]))
+    models = [*frame["model"].unique()]
     people = [str(name) for name in frame if str(name).startswith("annotator_")]
     keys, both = ["model", "pair_id", "cluster", *people], _both_orders(frame, people)
-    if both.empty:
-        verdict = frame["letter"].map(judges.MEANING["12"]).astype(object)
-        settled = frame[keys].assign(method="one_order", verdict=verdict)
-    else:
-        methods = SETTLED.items()
-        parts = [both[keys].assign(method=name, verdict=both[own]) for own, name in methods]
+    verdict = frame["letter"].map(judges.MEANING["12"]).astype(object)
+    settled = frame[keys].assign(method="one_order", verdict=verdict)
+    if len(both):
+        ways = SETTLED.items()
+        parts = [both[keys].assign(method=name, verdict=both[own]) for own, name in ways]
         settled = pd.concat(parts, ignore_index=True)
     if not people:
         agreement, hits = undefined("concordance", models, "no_labels"), {}
@@ -464,9 +455,9 @@ def other_tools(frame: pd.DataFrame) -> pd.DataFrame:
     hidden = table.assign(ci_low=np.nan, ci_high=np.nan, status="position_bound")
     table = table.mask(held, hidden)
     # Rows to compare stand together: a measure, tool by tool, model by model.
-    table["rank"] = table["measure"].map(DIALECT_ORDER.index)
-    table["at"] = pd.factorize(table["tool"])[0]
-    table = table.sort_values(["rank", "at"], kind="stable", ignore_index=True)
+    rank = table["measure"].replace("acc_amb less bias", "less").map(DIALECT_ORDER.index)
+    order = np.lexsort((pd.factorize(table["tool"])[0], rank.to_numpy()))
+    table = table.iloc[order].reset_index(drop=True)
     table = rows(table.assign(measure="dialect " + table["measure"]), "tool")
     return table.assign(why=table["choice"])
 

@@ -17,15 +17,7 @@ from katayori_tools.doctor import find_browser
 
 # No wait is decided by a clock: each is for a state. This only ends what would never end.
 GUARD = 600.0
-OFF = (
-    "gpu",
-    "quic",
-    "background-networking",
-    "component-update",
-    "sync",
-    "default-apps",
-    "extensions",
-)
+OFF = "gpu quic background-networking component-update sync default-apps extensions".split()
 
 
 class Tab:
@@ -34,16 +26,13 @@ class Tab:
     def __init__(self, address):
         import websocket
 
-        self.socket, self.number = (
-            websocket.create_connection(address, timeout=GUARD, suppress_origin=True),
-            0,
-        )
+        self.socket = websocket.create_connection(address, timeout=GUARD, suppress_origin=True)
+        self.number = 0
         self.forget()
         for domain in ("Page", "Network", "Log", "Runtime", "DOM", "CSS"):
             self.call(f"{domain}.enable")
-        self.call(
-            "Emulation.setFocusEmulationEnabled", enabled=True
-        )  # JupyterLab's current widget is what has focus
+        # JupyterLab's current widget is what has focus.
+        self.call("Emulation.setFocusEmulationEnabled", enabled=True)
 
     def forget(self):
         self.asked, self.failed, self.said, self.arrived = [], [], [], False
@@ -71,20 +60,15 @@ class Tab:
             case "Page.loadEventFired":
                 self.arrived = True
             case "Log.entryAdded":
-                self.said.append(
-                    (
-                        params["entry"]["level"],
-                        f"{params['entry']['text']} {params['entry'].get('url')}",
-                    )
-                )
+                entry = params["entry"]
+                self.said.append((entry["level"], f"{entry['text']} {entry.get('url')}"))
             case "Runtime.consoleAPICalled":
                 words = (str(a.get("value", a.get("description"))) for a in params["args"])
                 self.said.append((params["type"], " ".join(words)))
             case "Runtime.exceptionThrown":
                 thrown = params["exceptionDetails"]
-                self.said.append(
-                    ("error", thrown.get("exception", {}).get("description") or thrown["text"])
-                )
+                words = thrown.get("exception", {}).get("description") or thrown["text"]
+                self.said.append(("error", words))
         return told
 
     def js(self, code):
@@ -105,9 +89,8 @@ class Tab:
         size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 500}
         self.call("Emulation.setDeviceMetricsOverride", **size)
         self.forget()
-        if "loaderId" in self.call(
-            "Page.navigate", url=address
-        ):  # else it is another place of the same page
+        # Else it is another place of the same page.
+        if "loaderId" in self.call("Page.navigate", url=address):
             self.loaded()
 
     def loaded(self):
@@ -125,9 +108,8 @@ class Tab:
 
     def press(self, key, code):
         for kind in ("rawKeyDown", "keyUp"):
-            self.call(
-                "Input.dispatchKeyEvent", type=kind, key=key, code=key, windowsVirtualKeyCode=code
-            )
+            about = {"type": kind, "key": key, "code": key, "windowsVirtualKeyCode": code}
+            self.call("Input.dispatchKeyEvent", **about)
 
 
 @contextmanager
@@ -170,22 +152,11 @@ def started(found, folder):
     """The address at which a browser without extensions or a way to the network takes orders."""
     profile, log = folder / "profile", folder / "log.txt"
     profile.mkdir()
-    command = [
-        found,
-        "--headless",
-        "--no-sandbox",
-        "--no-first-run",
-        "--hide-scrollbars",
-        "about:blank",
-    ]
-    command += [
-        f"--user-data-dir={profile}",
-        "--remote-debugging-port=0",
-        *(f"--disable-{name}" for name in OFF),
-    ]
-    with running(
-        *command, "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1", log=log
-    ) as process:
+    command = [found, "--headless", "--no-sandbox", "--no-first-run", "--hide-scrollbars"]
+    command += ["about:blank", f"--user-data-dir={profile}", "--remote-debugging-port=0"]
+    command += [f"--disable-{name}" for name in OFF]
+    command += ["--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"]
+    with running(*command, log=log) as process:
         file = profile / "DevToolsActivePort"
         port = until(lambda: int(file.read_text().split()[0]), process, log)
         yield f"http://127.0.0.1:{port}/json"
@@ -194,9 +165,8 @@ def started(found, folder):
 @contextmanager
 def new_tab(browser):
     """A new page of a browser, which is closed at the end."""
-    with urllib.request.urlopen(
-        urllib.request.Request(f"{browser}/new", method="PUT"), timeout=GUARD
-    ) as told:
+    asked = urllib.request.Request(f"{browser}/new", method="PUT")
+    with urllib.request.urlopen(asked, timeout=GUARD) as told:
         made = json.load(told)
     page = Tab(made["webSocketDebuggerUrl"])
     try:

@@ -11,7 +11,7 @@ import pytest
 from bs4 import BeautifulSoup
 
 from katayori.metrics import bbq, exchange, judges, level_gaps, proportions, shares
-from katayori_tools import analyse, cli, first_page, log_kinds, logs
+from katayori_tools import analyse, cli, first_page, log_kinds, logs, pages
 from katayori_tools.logs import read_log
 from katayori_tools.pages import POLICY
 
@@ -377,17 +377,6 @@ def test_hostile_text_is_escaped_and_the_page_asks_nothing_of_the_network(folder
     assert rows["cell"].str.contains(HOSTILE, regex=False).all()
 
 
-def test_the_table_can_be_opened_by_a_spreadsheet(folder):
-    """A name with a bare line end breaks no line."""
-    table = pd.DataFrame({"question": range(6), "gender": list("fmfmfm"), "yes": 1})
-    (folder / "ends.jsonl").write_text(
-        "\n".join(json.dumps(row | {"model": "a\rb"}) for row in table.to_dict("records"))
-    )
-    rows = analysed(folder / "ends.jsonl")
-    assert b"\r" not in (folder / "out" / "results.csv").read_bytes()
-    assert rows["cell"].str.startswith("model=a\nb").all()
-
-
 @pytest.mark.parametrize(
     "name", ["inspect_plain.eval", "inspect_json.json", "lm_eval_plain.jsonl", "inspect_judge.eval"]
 )
@@ -476,19 +465,6 @@ def test_answers_given_twice_or_without_ids_are_not_paired(folder):
 
 
 def test_the_examples_of_the_tools_run():
-    modules = [analyse, first_page, logs, log_kinds]
+    modules = [analyse, first_page, logs, log_kinds, pages]
     results = [doctest.testmod(one, optionflags=doctest.NORMALIZE_WHITESPACE) for one in modules]
     assert sum(one.attempted for one in results) > 20 and not any(one.failed for one in results)
-
-
-def test_every_kind_is_read_and_measured_and_every_section_has_words(folder):
-    listed = logs.listed()
-    for kind in listed["kinds"]:
-        assert hasattr(log_kinds, kind) and kind in analyse.MEASURED
-    verdicts(1.0).to_csv(folder / "j.csv", index=False)
-    analysed(folder / "j.csv")
-    titles = {section["title"] for section in listed["sections"].values()}
-    assert {head.get_text() for head in page(folder).find_all("h2")} <= {
-        *titles,
-        "How the log was read",
-    }

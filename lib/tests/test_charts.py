@@ -95,7 +95,7 @@ def test_every_kind_draws_nothing_one_row_nothing_known_and_long_names(kind):
     assert pixels(smallest, figure, figure.get_figwidth() * 96) >= 9
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=6, deadline=None)
 @given(
     kind=st.sampled_from(list(charts.KINDS)),
     names=st.lists(

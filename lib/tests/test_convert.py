@@ -9,7 +9,6 @@ Most logs are made here, in the form those harnesses write them (inspect_ai: Eva
 import csv
 import json
 import re
-import shutil
 import zipfile
 from dataclasses import replace
 from pathlib import Path
@@ -469,22 +468,6 @@ def test_a_damaged_zstandard_archive_gets_one_line(tmp_path, member, behind):
     log.write_bytes(content)
     with pytest.raises(KatayoriError, match=r"l\.eval cannot be read \("):
         logs.read_log(log)
-
-
-def test_no_name_of_a_machine_is_in_the_logs(tmp_path):
-    """What make.py scrubs: home folders, temporary folders, user names, ports."""
-    import zstandard
-
-    shutil.copytree(LOGS, tmp_path / "logs")
-    for file in (tmp_path / "logs").iterdir():
-        texts = [file.read_bytes()] if file.suffix in (".json", ".jsonl", ".yaml") else []
-        if file.suffix == ".eval":
-            with zipfile.ZipFile(file) as archive:
-                packed = [logs.unpacked(archive, name) for name in archive.namelist()]
-            texts = [*packed, *(name.encode() for name in archive.namelist())]
-            assert zstandard and texts
-        for text in texts:
-            assert not re.search(rb"/(?:root|home|tmp|Users|work)/|127\.0\.0\.1:(?!8000)", text)
 
 
 OURS = [("system", "s"), ("user", "one two three")]

@@ -180,29 +180,13 @@ def test_a_task_scores_as_we_do_though_samples_end_in_any_order(written, paper):
 READS = dict.fromkeys(("persona_jbbq", "inter_jbbq"), "qwen2.5-coder-1.5b")
 #: A harness asks each item once; the headlines of notebook 02 are scores over six orders.
 ONE_ORDER = {"reading": "letters, one order"}
-CONTENT = "score by content (addition)"
+BASIC = ONE_ORDER | {"measure": "diff_amb", "prompt": "basicP"}
+OVERALL = {"topic": "overall", "contexts": "ambiguous", "prompt": "basic"}
+#: Paper -> score of the task -> what and cell of the headline.
 HEADLINES = {
-    "discrim_eval": {
-        "gap_age": ("gap between levels, sampled (addition)", {"factor": "age"}),
-        "alpha_race": ("Krippendorff's alpha, sampled", {"factor": "race"}),
-    },
-    "persona_jbbq": {
-        "pj_basic_ja_diff_amb": (
-            CONTENT,
-            ONE_ORDER | {"measure": "diff_amb", "prompt": "basicP"},
-        ),
-        "pj_biased_ja_acc_dis": (CONTENT, ONE_ORDER | {"measure": "acc_dis", "prompt": "biased"}),
-    },
-    "inter_jbbq": {
-        "ij_basic_ja_acc_amb": (
-            "accuracy by topic, invalid counted as wrong",
-            {"topic": "overall", "contexts": "ambiguous", "prompt": "basic"},
-        ),
-        "ij_debias_ja_diff_amb": (
-            "Diff-bias where a direction is set",
-            {"measure": "diff_amb", "reading": "letters", "prompt": "debias"},
-        ),
-    },
+    "discrim_eval": {"alpha_race": ("Krippendorff's alpha, sampled", {"factor": "race"})},
+    "persona_jbbq": {"pj_basic_ja_diff_amb": ("score by content (addition)", BASIC)},
+    "inter_jbbq": {"ij_basic_ja_acc_amb": ("accuracy by topic, invalid counted as wrong", OVERALL)},
     "jubaku_v2": {
         "accuracy": ("accuracy on the neutral option", {}),
         "variation_rate": ("response variation rate", {}),
@@ -274,16 +258,6 @@ def test_every_paper_has_a_benchmark_whose_prompts_can_be_read_from_a_log():
     assert set(BENCHMARKS) == set(PAPERS)
     for paper, benchmark in BENCHMARKS.items():
         assert set(benchmark.prompts()) <= set(importable(paper, Scope(), load_prompts(paper)))
-
-
-def test_an_undefined_score_is_nan_and_no_answer_is_counted(written):
-    rows = rows_of(written, "jubaku_v2")
-    lost = {n: read("jubaku_v2", Response("error"))[1] for n in range(len(rows))}
-    scores = scores_of("jubaku_v2", rows, lost)
-    assert math.isnan(scores["accuracy"]) and scores["n"] == 0
-    assert scores["invalid"] == len(rows)
-    none = scores_of("jubaku_v2", rows, {})
-    assert math.isnan(none["accuracy"]) and none["n"] == none["invalid"] == 0
 
 
 # -- in both harnesses -----------------------------------------------------------------------------

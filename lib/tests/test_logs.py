@@ -7,23 +7,10 @@ import zipfile
 
 import numpy as np
 import pytest
-from test_convert import LOGS, PLAIN
+from test_convert import LOGS
 
 from katayori.errors import KatayoriError
 from katayori_tools.logs import read_log, samples_of
-
-
-@pytest.mark.parametrize(("name", "rows"), PLAIN)
-def test_a_real_log_gives_a_row_an_answer(name, rows):
-    frame = read_log(LOGS / name)
-    assert len(frame) == rows and set(frame["text"]) == {"Answer: yes"}
-    assert set(frame["item_id"]) == {"q101-020-male-white", "q101-020-male-black"}
-    assert set(frame["prompt_id"]) == {"de_answer_line"} and set(frame["finish"]) == {"stop"}
-    assert frame["repetition"].value_counts().tolist() == [2] * (rows // 2)
-    if name.startswith("inspect"):
-        assert set(frame["model"]) == {"openai-api/mine/my-model"}
-    else:
-        assert frame["score_exact_match"].tolist() == [1.0] * rows
 
 
 def test_log_probabilities_are_those_of_the_options_at_the_answer():

@@ -185,14 +185,6 @@ def test_code_that_computes_is_open_and_formulas_are_pictures(page):
     assert {"$x$", "\\nosuchcommand{x}"} <= {c.get_text() for c in soup.find_all("code")}
 
 
-def test_a_secret_of_the_environment_is_not_in_the_page(tmp_path, monkeypatch):
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-canary-0123456789")
-    nbformat.write(new_notebook(cells=[new_markdown_cell("# x")]), tmp_path / "x.ipynb")
-    assert "sk-canary" not in write_report(tmp_path / "x.ipynb", tmp_path / "x.html").read_text(
-        encoding="utf-8"
-    )
-
-
 def test_no_path_of_this_machine_is_in_the_page(tmp_path):
     cells = [
         new_code_cell(

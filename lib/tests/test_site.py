@@ -6,7 +6,6 @@ Sphinx is not part of the environment of other tests; what it needs is added on 
 
 import base64
 import hashlib
-import itertools
 import json
 import re
 import shutil
@@ -17,13 +16,11 @@ from urllib.parse import unquote, urlsplit
 import nbformat
 import pandas as pd
 import pytest
-import yaml
 from bs4 import BeautifulSoup
 from ipywidgets.embed import embed_data
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 from one_row import add_row
 
-from katayori import paths
 from katayori.report.explorers import explorer
 from katayori.report.run import Run
 from katayori.report.tables import show, show_text
@@ -235,18 +232,6 @@ def test_papers_without_a_run_say_why(site):
     assert "Not run here yet: make reproduce PAPERS=inter_jbbq" in absent
 
 
-def test_terms_are_those_of_the_file(site):
-    terms = yaml.safe_load((paths.data_dir() / "glossary.yaml").read_text("utf-8"))
-    page = article(site, "glossary.html")
-    straight = str.maketrans("’‘“”", "''\"\"")  # Sphinx curls them
-    shown = [dt.get_text().strip("#").translate(straight) for dt in page.select("dl.glossary dt")]
-    names = [[term["term"], term["ja"], *term.get("also", [])] for term in terms]
-    assert sorted(shown) == sorted(itertools.chain(*names))
-    text = page.get_text().translate(straight)
-    assert [one for one in terms if one["meaning"] not in text] == []
-    assert all(one["see"] in text for one in terms if one["see"])
-
-
 @pytest.fixture
 def without_sphinx(monkeypatch):
     """The sources themselves stand in for what Sphinx would make of them."""
@@ -299,23 +284,6 @@ def test_links_of_a_text_are_led_to_pages_and_code_stays(tmp_path):
     first, _, code, _, last = led.split("\n")
     assert first == "[b](page-b.md#x) n (`no.yaml`) [w](https://w)"
     assert code == "[c](b.md)" and last == "[`b.md`](page-b.md)"
-
-
-@pytest.mark.parametrize(
-    ("text", "wanted"),
-    [
-        ("ノイズ and ﾉｲｽﾞ", ["ノイ", "イズ", "and", "ノイ", "イズ"]),
-        ("偏", ["偏"]),
-        ("P(yes) acc_amb", ["P", "yes", "acc_amb"]),
-        ("AIの偏り", ["AI", "の偏", "偏り"]),
-        ("", []),
-    ],
-)
-def test_the_search_splits_words_and_pairs_of_characters(text, wanted):
-    environment.setup_site()
-    from katayori_tools.site_sphinx import pieces
-
-    assert pieces(text) == wanted
 
 
 @pytest.mark.parametrize(
