@@ -232,6 +232,8 @@ def _seeds(source: str, limit: int | None) -> list[Row]:
         seeds = files.read_checked(SeedFile, Path(source or ours), "seed file")["seeds"]
     definitions = re.findall(r"^[12]\. .+$", load_prompts("jubaku_v2")[SCREENED_WITH].user, re.M)
     rows = []
+    if len({str(seed["id"]) for seed in seeds}) < len(seeds):
+        raise KatayoriError("seed file: two seeds have one id; give each an id of its own")
     for seed in seeds[:limit]:
         expect(seed["category"], jubaku.CATEGORIES, f"category of seed {seed['id']}:")
         row = {
@@ -274,7 +276,9 @@ def _asked(making: Making, name: str, items: list[Row], prompt: Prompt) -> list[
     if model.simulated and prompt.id == GENERATED_WITH:
         return [Response("ok", _seed_as_draft(item), "stop") for item in items]
     once = list({item["item_id"]: item for item in items}.values())
-    n = len(items) // max(len(once), 1)
+    if not once:
+        return []
+    n = len(items) // len(once)
     requests = build(once, prompt, model, endpoint, variant="construct", repetitions=n)
     if model.simulated:
         return answers.simulated(requests)

@@ -236,6 +236,16 @@ def test_seeds_from_the_first_version(made):
     assert len(drafts) == 10 and set(drafts["category"]) <= set(jubaku.CATEGORIES)
 
 
+def test_seeds_of_ones_own_are_checked_before_anything_is_asked(made, tmp_path):
+    seeds = files.ours("study/jubaku_v2/seeds.yaml")["seeds"]
+    file = tmp_path / "mine.yaml"
+    for change, told in (({}, "two seeds have one id"), ({"category": "星座"}, "'星座'")):
+        own = [seeds[0] | change, seeds[1] | ({} if change else {"id": seeds[0]["id"]})]
+        file.write_text(yaml.safe_dump({"seeds": own}, allow_unicode=True), encoding="utf-8")
+        assert told in made("--models", "sim-two-biased", "--seeds", str(file), code=2)
+        assert not made.folder.exists()
+
+
 def test_our_seeds_are_seeds():
     """They hold what the prompt needs, none is a study case; the file has a canary."""
     document = files.ours("study/jubaku_v2/seeds.yaml")
