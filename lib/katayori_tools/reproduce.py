@@ -239,10 +239,9 @@ def planned(run: NotebookRun) -> list[Job]:
     chosen = _chosen(run, profile, given)
     declared = {paper: notebooks.parameters(path) for paper, path in chosen.items()}
     valid = list(dict.fromkeys(name for own in declared.values() for name in own))
-    for name in given:
-        if name not in valid:
-            books = ", ".join(path.name for path in chosen.values())
-            raise KatayoriError(f"{books} has no parameter '{name}'; valid: {', '.join(valid)}")
+    for name in given.keys() - valid:
+        books = f"notebook of {', '.join(chosen)}"
+        raise KatayoriError(f"no {books} has a parameter '{name}'; valid: {', '.join(valid)}")
     values = {
         paper: {name: value for name, value in given.items() if name in own}
         for paper, own in declared.items()

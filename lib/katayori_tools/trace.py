@@ -174,7 +174,10 @@ def _tell_answers(folder: Path, row: Row, limit: int, save: str | None) -> None:
         print(f"{len(listed):,} answers in all; SAVE=file.csv writes them")
         return
     safe = listed.astype(object).map(harmless).rename(columns=harmless)
-    safe.to_csv(save, index=False, lineterminator="\n")
+    try:
+        safe.to_csv(save, index=False, lineterminator="\n")
+    except OSError as error:
+        raise KatayoriError(f"{save} cannot be written: {error}") from None
     print(f"all {len(listed):,} answers: {save}")
 
 

@@ -118,49 +118,38 @@ sys.exit(code or f"imported: {heavy}" if heavy else code)
     assert "up to date" in done.stderr and "started" not in done.stderr
 
 
+GOOD = "outputs/recorded/good"
+
+
 @pytest.mark.parametrize(
-    ("change", "reason"),
+    ("file", "text", "reason"),
     [
-        (lambda root: None, ""),
-        (lambda root: (root / "data" / "new.yaml").write_text(""), "changed: data"),
-        (lambda root: (root / "data" / ".hidden").write_text(""), ""),
-        (
-            lambda root: (root / "lib" / "requirements.lock").write_text("one==2\n"),
-            "changed: environment",
-        ),
-        (
-            lambda root: _edit(root / "notebooks" / "01_good.ipynb", "n: int = 3", "n: int = 4"),
-            "changed: notebook",
-        ),
-        (
-            lambda root: (folder(root, "good") / "results.json").unlink(),
-            "outputs were changed or removed",
-        ),
-        (
-            lambda root: (folder(root, "good") / "results.json").write_text("[1]"),
-            "outputs were changed or removed",
-        ),
-        (lambda root: (folder(root, "good") / "stamp.json").write_text("{"), "not run yet"),
+        ("data/.hidden", "", ""),
+        ("data/new.yaml", "", "changed: data"),
+        ("lib/requirements.lock", "one==2\n", "changed: environment"),
+        (f"{GOOD}/results.json", "[1]", "outputs were changed or removed"),
+        (f"{GOOD}/more.csv", "", "outputs were changed or removed"),
+        (f"{GOOD}/stamp.json", "{", "not run yet"),
     ],
 )
-def test_stamp_follows_content(ran, tmp_path, monkeypatch, change, reason):
+def test_stamp_follows_content(ran, tmp_path, monkeypatch, file, text, reason):
     root = _fresh(ran, tmp_path)
-    change(root)
+    assert _state(root, monkeypatch) == ""
+    (root / file).write_text(text)
     assert _state(root, monkeypatch) == reason
 
 
-def _edit(path: Path, old: str, new: str) -> None:
-    path.write_text(path.read_text().replace(old, new))
-
-
-def test_stamp_follows_parameters_and_prompt_files(ran, tmp_path, monkeypatch):
+def test_stamp_follows_notebook_parameters_and_files_that_they_name(ran, tmp_path, monkeypatch):
     root = _fresh(ran, tmp_path)
     assert _state(root, monkeypatch, parameter=["n=4"]) == "changed: parameters"
-    (tmp_path / "mine").mkdir()
-    assert (
-        _state(root, monkeypatch, prompts=str(tmp_path / "mine"))
-        == "changed: files of prompts, parameters"
-    )
+    own = tmp_path / "own.yaml"
+    given = {"parameter": [f"note={own}"]}
+    assert _state(root, monkeypatch, **given) == "changed: parameters"
+    own.write_text("a: 1")
+    assert _state(root, monkeypatch, **given) == "changed: files of note, parameters"
+    book = root / "notebooks" / "01_good.ipynb"
+    book.write_text(book.read_text().replace("n: int = 3", "n: int = 4"))
+    assert _state(root, monkeypatch) == "changed: notebook"
 
 
 def test_a_relative_file_is_looked_for_where_the_user_stands(tmp_path, monkeypatch):
@@ -189,7 +178,7 @@ def test_overview_ignores_what_is_meant_for_the_others(house):
         "good": {"profile": "recorded", "n": 4},
         "overview": {"profile": "recorded"},
     }
-    with pytest.raises(KatayoriError, match="has no parameter 'n'"):
+    with pytest.raises(KatayoriError, match="no notebook of overview has a parameter 'n'"):
         plan("00")
     given = filled(NotebookRun, vars(cli.parsed(words)))
     assert (given.limit, given.parameter) == (8, ["n=4"])
@@ -319,16 +308,8 @@ def test_committed_notebook_loses_what_changes_from_run_to_run(tmp_path):
     written = {"talk": [{"headline": "h"}], "jupyter": {"source_hidden": True}, "breach": "a table"}
     notebook.cells[0].metadata.update(written)
     nbformat.write(notebook, path)
-    command = [
-        sys.executable,
-        "-m",
-        "nbconvert",
-        "--to",
-        "notebook",
-        "--inplace",
-        *reproduce.CLEAR,
-        str(path),
-    ]
+    convert = ["-m", "nbconvert", "--to", "notebook", "--inplace", *reproduce.CLEAR, str(path)]
+    command = [sys.executable, *convert]
     subprocess.run(command, capture_output=True, check=True)
     notebook = nbformat.read(path, as_version=4)
     assert sorted(notebook.metadata) == ["kernelspec", "language_info"]

@@ -96,6 +96,8 @@ def test_what_fits_no_row_gets_one_line(made, capsys):
         assert capsys.readouterr().err.splitlines() == [
             f"katayori: no row fits RESULT='{result}'; jubaku_v2 has 13 rows"
         ]
+    assert cli.main(["trace", "5", "--save", "/no/file.csv"]) == 2
+    assert capsys.readouterr().err.startswith("katayori: /no/file.csv cannot be written")
     assert cli.main(["trace", "1", "--papers", "05"]) == 2
     assert "no results of inter_jbbq" in capsys.readouterr().err
 
