@@ -1,7 +1,5 @@
 """The data cards say what is there: counts, licences, notices."""
 
-import re
-
 import pandas as pd
 import pytest
 
@@ -9,7 +7,7 @@ from katayori import paths
 from katayori.data.files import documents
 from katayori.papers import paper_ids
 from katayori.prompting import recordings
-from katayori_tools.paper_files import study_sets, text_folders
+from katayori_tools.paper_files import text_folders
 
 FOLDERS = [place for paper in paper_ids() for place in text_folders(paper).values()]
 
@@ -21,14 +19,6 @@ def test_a_study_file_says_licence_notice_version_and_canary(place):
         assert all(head[name] for name in ("dataset", "version", "notice", "canary")), file.name
         # Only a native reader makes it true, which no reading of a machine replaces.
         assert not head.get("reviewed")
-
-
-def test_the_card_of_study_sets_counts_the_items_of_each():
-    text = (paths.data_dir() / "study" / "README.md").read_text("utf-8")
-    for one in (one for paper in paper_ids() for one in study_sets(paper)):
-        row = f"| {one.edition} | {one.paper} | {one.name} | {len(one.items):,}"
-        # Of a third edition the card adds how many are new.
-        assert f"{row} |" in text or re.search(rf"{re.escape(row)}, [\d,]+ of them new \|", text)
 
 
 def test_the_card_of_recordings_counts_the_answers_of_each_model():

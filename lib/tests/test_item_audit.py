@@ -1,13 +1,19 @@
 """Study items keep the limits of `item_audit`, which sees what breaks them."""
 
+import re
+from functools import cache
+
 import item_audit
 import numpy as np
 import pandas as pd
 import pytest
 
+from katayori import paths
 from katayori.papers import paper_ids
 from katayori_tools.paper_files import FIRST, THIRD, study_sets
 
+#: All data sets of a paper, made once.
+sets_of = cache(study_sets)
 TEMPLATES = [f"t{n}" for n in range(12)]
 
 
@@ -28,7 +34,7 @@ def as_items(columns: dict) -> pd.DataFrame:
 
 @pytest.mark.parametrize("paper", paper_ids())
 def test_limits_hold_for_the_later_editions(paper):
-    sets = [one for one in study_sets(paper) if one.edition != FIRST]
+    sets = [one for one in sets_of(paper) if one.edition != FIRST]
     assert sets
     for one in sets:
         assert not item_audit.broken(item_audit.item_rows(one.items, one.folder, one.name))
@@ -37,9 +43,17 @@ def test_limits_hold_for_the_later_editions(paper):
 @pytest.mark.parametrize("paper", paper_ids())
 def test_ids_of_the_second_edition_are_no_ids_of_the_first(paper):
     """The third keeps items of the second; its own ids are held by test_third_edition."""
-    first, *later = [one for one in study_sets(paper) if one.edition != THIRD]
+    first, *later = [one for one in sets_of(paper) if one.edition != THIRD]
     ids = [set(one.items["item_id"]) for one in later if one.name not in ("third", "twenty")]
     assert not any(set(first.items["item_id"]) & one for one in ids)
+
+
+def test_the_card_of_study_sets_counts_the_items_of_each():
+    text = (paths.data_dir() / "study" / "README.md").read_text("utf-8")
+    for one in (one for paper in paper_ids() for one in sets_of(paper)):
+        row = f"| {one.edition} | {one.paper} | {one.name} | {len(one.items):,}"
+        # Of a third edition the card adds how many are new.
+        assert f"{row} |" in text or re.search(rf"{re.escape(row)}, [\d,]+ of them new \|", text)
 
 
 @pytest.mark.slow_all
