@@ -169,7 +169,7 @@ def write_site(
         name = about["id"]
         made[name] = site_pages.paper_page(about, base / name, absent.get(name, ""))
     made["glossary"] = site_pages.glossary_page(terms())
-    made["models"] = site_pages.models_page(markdown.pop("models"), compare.side_by_side(beside))
+    made["models"] = site_pages.models_page(compare.side_by_side(beside))
     return write_pages(final, markdown, made, _scripts(books))
 
 

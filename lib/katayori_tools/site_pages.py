@@ -29,6 +29,7 @@ from katayori.report.names import human
 from katayori.report.tables import escape, show, visible
 from katayori_tools import pages
 from katayori_tools.compare import side_by_side
+from katayori_tools.first_page import LIMIT_NOTE
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -183,13 +184,14 @@ def _values(results: "pd.DataFrame") -> str:
 # -- models and terms ------------------------------------------------------------------------------
 
 
-def models_page(opening: str, frame: "pd.DataFrame") -> str:
+def models_page(frame: "pd.DataFrame") -> str:
     """Any number of models over the headlines: a picture and a table per measure.
 
     Args:
-        opening: the text above. frame: of `side_by_side`; empty where no model has a headline.
+        frame: of `side_by_side`; empty where no model has a headline.
     """
-    cells = [new_markdown_cell(opening)]
+    opening = Path(__file__).with_name("models_page.txt").read_text(encoding="utf-8")
+    cells = [new_markdown_cell(opening.format(limit=LIMIT_NOTE))]
     if frame.empty:
         cells.append(html('<p class="missing">No model to show.</p>'))
     for about in paper_facts.every() if len(frame) else ():

@@ -32,7 +32,6 @@ HOSTILE = "<img src=x onerror=\"document.title='hit'\">"
 NEUTRAL = "accuracy on the neutral option"
 NEUTRAL_LABEL = "neutral reason chosen"
 GAP = "gap between levels, P(yes) (addition)"
-OPENING = (site.TEXTS / "models.md").read_text("utf-8")
 LEAN = "Diff-bias, ambiguous, all categories"
 
 
@@ -173,14 +172,14 @@ def test_the_command_writes_every_value_as_a_table(outputs, frame, capsys):
 
 
 def test_nothing_to_show_is_said(tmp_path):
-    page = site_pages.models_page(OPENING, side_by_side([("empty", read_results(tmp_path))]))
+    page = site_pages.models_page(side_by_side([("empty", read_results(tmp_path))]))
     assert "No model to show" in page
 
 
 def test_control_characters_of_a_name_are_spelt_out(frame):
     names = {"name": "a\x1b[2Kb\u202e" + frame["name"], "measure": "x\x07" + frame["measure"]}
     odd = frame.assign(**names)
-    page = site_pages.models_page(OPENING, odd)
+    page = site_pages.models_page(odd)
     assert "x␇" in page and "a␛[2Kb" in page
     shown = "".join(_texts(page))
     assert not [bad for bad in ("\x1b", "\x07", "\u202e") if bad in shown]
@@ -200,9 +199,7 @@ def _texts(page):
 def page(outputs, frame):
     """The file of the page."""
     environment.setup_site()
-    return site.write_pages(
-        outputs / "page", {}, {"index": site_pages.models_page(OPENING, frame)}, {}
-    )
+    return site.write_pages(outputs / "page", {}, {"index": site_pages.models_page(frame)}, {})
 
 
 def test_the_tables_hold_the_values_of_the_results(outputs, page):
