@@ -31,20 +31,8 @@ from katayori.provenance import without_folder
 from katayori_tools.choices import Papers
 from katayori_tools.notebooks import names
 
-_OF_REQUEST = [
-    "key",
-    "paper",
-    "dataset",
-    "item_id",
-    "prompt_id",
-    "prompt_hash",
-    "variant",
-    "model",
-    "endpoint",
-    "identity",
-    "repetition",
-    "body",
-]
+_OF_REQUEST = "key paper dataset item_id prompt_id prompt_hash variant model endpoint".split()
+_OF_REQUEST += ["identity", "repetition", "body"]
 COLUMNS = _OF_REQUEST + OF_SERVER + OF_RESPONSE
 _BODY, _TOP, _CREATED = (COLUMNS.index(name) for name in ("body", "top", "created"))
 _request_values = attrgetter(*_OF_REQUEST, *(f"server.{name}" for name in OF_SERVER))

@@ -186,11 +186,12 @@ def from_rows(
     return [request for group in zip_longest(*built) for request in group if request]
 
 
-def importable(paper: str, dataset: str, wording: dict[str, Prompt]) -> list[str]:
-    """The prompts of a data set that others can be asked: no forced start of the answer, no earlier
-    answer in them, nothing to be scored.
+def importable(paper: str, scope: Scope, wording: dict[str, Prompt]) -> list[str]:
+    """The prompts that others can be asked: no forced start of the answer, no earlier answer in
+    them, nothing to be scored.
     """
-    asked = [wording[prompt_id] for step in steps(paper, dataset) for prompt_id in step]
+    its_steps = steps(paper, prompts_of(paper, scope.dataset, scope.own or OwnItems()))
+    asked = [wording[prompt_id] for step in its_steps for prompt_id in step]
     return [p.id for p in asked if not (p.prefix or p.given) and p.kind == "chat"]
 
 

@@ -7,12 +7,11 @@ is valid, and its text below `Attributes:` is the help. In Python they are writt
 """
 
 import argparse
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, is_dataclass
+from math import inf
 from typing import Annotated, Any, TypeVar, get_type_hints
 
-from katayori.errors import KatayoriError
-from katayori.papers.items import check_limit
 from katayori.profiles import MOST, OF_CLUSTERS
 from katayori_tools import notebooks
 
@@ -53,32 +52,19 @@ def given(kinds: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, Any
 # -- what is valid ---------------------------------------------------------------------------------
 
 
-def _positive(text: str) -> int:
-    if not (text.isdecimal() and int(text)):
-        raise argparse.ArgumentTypeError(f"{text!r} is no whole number above 0")
-    return int(text)
+def _within(kind: type, low: float, high: float, about: str) -> Callable[[str], Any]:
+    """What reads a number, whole or not, from `low` to `high`; another is `no <about>`."""
 
-
-def _points(text: str) -> float:
-    try:
-        number = float(text)
-    except ValueError:
-        number = 0.0
-    if not 0 < number <= 100:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of points above 0, at most 100")
-    return number
-
-
-def _n_clusters(text: str) -> int:
-    try:
-        number = int(text)
-        check_limit(number)
+    def read(text: str) -> Any:
+        try:
+            number = kind(text)
+        except ValueError:
+            number = None
+        if number is None or not low <= number <= high:
+            raise argparse.ArgumentTypeError(f"{text!r} is no {about}")
         return number
-    except (ValueError, KatayoriError):
-        valid = f"a whole number {OF_CLUSTERS} from 1 to {MOST:,}"
-        raise argparse.ArgumentTypeError(
-            f"{text!r} is not {valid}; leave it out for what the profile says"
-        ) from None
+
+    return read
 
 
 def _papers(text: str) -> str:
@@ -91,9 +77,12 @@ def _label(text: str) -> str:
     return label_of(text)
 
 
-Positive = Annotated[int, _positive]  # a whole number above 0
-Points = Annotated[float, _points]  # hundredths above 0, up to 100
-Clusters = Annotated[int, _n_clusters]
+Positive = Annotated[int, _within(int, 1, inf, "whole number above 0")]
+Points = Annotated[float, _within(float, 1e-9, 100, "number of points above 0, at most 100")]
+_CLUSTERS = f"whole number {OF_CLUSTERS} from 1 to {MOST:,}"
+Clusters = Annotated[
+    int, _within(int, 1, MOST, f"{_CLUSTERS}; leave it out for what the profile says")
+]
 Papers = Annotated[str, _papers]  # by name, number or file; kept by name
 Label = Annotated[str, _label]
 #: The user's own items by name (see `papers.items.OwnItems`); each name is an option.
@@ -192,12 +181,6 @@ class NotebookRun(Chosen):
     server: Server = NO_SERVER
 
 
-def _jobs(text: str) -> int:
-    if not (text.isdecimal() and 0 < int(text) <= 64):
-        raise argparse.ArgumentTypeError(f"{text!r} is no whole number from 1 to 64")
-    return int(text)
-
-
 @dataclass(frozen=True)
 class Running:
     """How notebooks are run.
@@ -207,7 +190,7 @@ class Running:
             what is up to date.
     """
 
-    jobs: Annotated[int, _jobs] = 2
+    jobs: Annotated[int, _within(int, 1, 64, "whole number from 1 to 64")] = 2
     timeout: int = 1800
     force: bool = False
 

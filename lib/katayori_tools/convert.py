@@ -33,11 +33,10 @@ from typing import Any
 from katayori import profiles
 from katayori.errors import KatayoriError
 from katayori.finish_reasons import ended
-from katayori.papers.items import OwnItems
 from katayori.prompting.models import get_model
 from katayori.prompting.prompts import Prompt, load_prompts
 from katayori.prompting.requests import Request, Response
-from katayori_tools.asking import Scope, prompts_of, requests_of, steps
+from katayori_tools.asking import Scope, importable, requests_of
 from katayori_tools.batch import Refused, list_refused
 from katayori_tools.choices import Chosen
 from katayori_tools.logs import Sample, Turn, samples_of
@@ -98,13 +97,6 @@ def convert(logs: Sequence[str], file: str, *, chosen: Chosen, prompt: str = "")
     _count_probabilities([*answers.values()], wording)
     list_refused(refused)
     return int(not answers)
-
-
-def importable(paper: str, scope: Scope, wording: dict[str, Prompt]) -> list[str]:
-    """The prompts whose answers a log can hold: no forced start, no earlier answer in them."""
-    planned = steps(paper, prompts_of(paper, scope.dataset, scope.own or OwnItems()))
-    prompt_ids = [prompt_id for step in planned for prompt_id in step]
-    return [p for p in prompt_ids if not (wording[p].prefix or wording[p].given)]
 
 
 def answer_of(sample: Sample, requests: Requests, only: str) -> tuple[Any, dict[str, Any]]:

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 from katayori import paths, profiles
 from katayori.errors import KatayoriError
 from katayori.papers import get_paper
-from katayori.papers.items import OwnItems
 from katayori.prompting import prompts
 from katayori.prompting.exchange import COLUMNS
 from katayori.prompting.models import Model, get_model, normalised
@@ -169,8 +168,7 @@ def template(file: str, *, chosen: Asking) -> int:
     path = output_file(file, (".jsonl", ".csv"))
     scope = asking.scope_of(chosen, papers)
     asking.read_first(papers, scope)
-    dataset = asking.prompts_of(paper, scope.dataset, scope.own or OwnItems())
-    able = asking.importable(paper, dataset, prompts.load_prompts(paper, chosen.prompts))
+    able = asking.importable(paper, scope, prompts.load_prompts(paper, chosen.prompts))
     requests = asking.requests_of(paper, *get_model(name), able, scope)
     export_requests(requests, path)
     subject = f"{n_clusters(requests)} {get_paper(paper).clusters}"

@@ -42,15 +42,7 @@ AGAIN = "start `make record` again to go on"
 SECTIONS = {"first": "recording", "second": "second_edition", "third": "third_edition"}
 BATCH = 64  # requests of a line to the scorer: neighbours share passages, and a kill loses these
 #: What the manifest tells of a shard's requests, which agree in it.
-IN_MANIFEST = (
-    "model",
-    "prompt_id",
-    "variant",
-    "dataset",
-    "prompt_hash",
-    "endpoint",
-    "identity",
-)
+IN_MANIFEST = "model prompt_id variant dataset prompt_hash endpoint identity".split()
 
 
 # -- the plan --------------------------------------------------------------------------------------

@@ -78,7 +78,7 @@ def test_what_is_not_given_is_the_functions_own_default():
         ),
         ("answers make --width wide", "argument --width: invalid float value: 'wide'"),
         ("answers make --n-rows 0", "'0' is no whole number above 0"),
-        ("answers make --limit 0", "'0' is not a whole number of clusters"),
+        ("answers make --limit 0", "'0' is no whole number of clusters"),
         ("answer", "invalid choice: 'answer'"),
         ("", "arguments are required: command"),
     ],

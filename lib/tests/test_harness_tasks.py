@@ -24,8 +24,7 @@ from katayori.prompting.prompts import load_prompts
 from katayori.prompting.recordings import by_request, shards, to_response
 from katayori.prompting.requests import Response
 from katayori_tools import cli, harness
-from katayori_tools.asking import Scope, requests_of
-from katayori_tools.convert import importable
+from katayori_tools.asking import Scope, importable, requests_of
 from katayori_tools.harness_inside import BENCHMARKS, read, samples as rows_of, scores_of
 
 PAPERS = sorted(paper_ids())

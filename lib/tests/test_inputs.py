@@ -93,13 +93,13 @@ def test_a_notebook_of_several_gets_the_parameters_that_it_declares(here):
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (["estimate", "--limit", "-5"], "'-5' is not a whole number of clusters"),
-        (["estimate", "--limit", "0"], "'0' is not a whole number"),
+        (["estimate", "--limit", "-5"], "'-5' is no whole number of clusters"),
+        (["estimate", "--limit", "0"], "'0' is no whole number"),
         (["live", "--limit", "1000000000000"], "from 1 to 1,000,000"),
-        (["reproduce", "--limit", "-1"], "'-1' is not a whole number"),
+        (["reproduce", "--limit", "-1"], "'-1' is no whole number"),
         (["reproduce", "--papers", "04", "-p", "limit=0"], "limit is 0; valid"),
         (["reproduce", "--papers", "04", "-p", "limit=1000000000000"], "limit is 1000000000000"),
-        (["repeat", "--limit", "x"], "'x' is not a whole number"),
+        (["repeat", "--limit", "x"], "'x' is no whole number"),
         (["live", "--papers", "05", "--models", MODEL, "--topics", "/no"], "there is no /no"),
         (["live", "--papers", "01", "--models", MODEL, "--questions", "."], "is a folder"),
         (["live", "--papers", "01", "--models", MODEL, "--topics", "."], "for inter_jbbq, which"),
