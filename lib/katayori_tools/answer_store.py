@@ -128,6 +128,20 @@ class Store(StoredAnswers):
                 self._places.add(place)
             self.db.execute(_PUT, values)
 
+    def put_all(self, answered: Iterable[tuple[Request, Response]]) -> None:
+        """Write answers that arrived together, in one transaction: all of them, or none."""
+        with self.told():
+            self.db.execute("BEGIN IMMEDIATE")
+            try:
+                for request, response in answered:
+                    self.put(request, response)
+                self.db.execute("COMMIT")
+            except BaseException:
+                self._places.clear()  # what was noted of them is not there
+                if self.db.in_transaction:
+                    self.db.execute("ROLLBACK")
+                raise
+
     def addresses(self, requests: Iterable[Request]) -> set[str]:
         """The addresses that the stored answers to these requests came from."""
         return {

@@ -90,7 +90,9 @@ class PacedSender(Sender):
     async def send(self, request: Request) -> Response:
         while self.under_way >= int(self.allowed):  # only while fewer are allowed than have slots
             await asyncio.sleep(0.02)
-        self.under_way, cuts, tokens = self.under_way + 1, self.cuts, approximate_tokens(request)
+        self.under_way, cuts, tokens = self.under_way + 1, self.cuts, 0
+        if self.by_token.seconds:
+            tokens = approximate_tokens(request)
         task = asyncio.current_task()
         try:
             await self.by_request.wait()
@@ -207,6 +209,8 @@ class _Run:
         self.asking: set[str] = set()
         self.failures, self.started, self.stopping = 0, time.monotonic(), False
         self.pending: Iterator[Request] = self._draw()
+        self.arrived: list[tuple[Request, Response]] = []
+        self.writing: asyncio.Future[None] | None = None
 
     def _draw(self) -> Iterator[Request]:
         """What the store does not hold yet, counted as it is drawn."""
@@ -279,9 +283,26 @@ class _Run:
                 return
             self.asking.add(request.key)
             response = await ask_one(sender, request, retries=self.retries, sleep=self._pause)
-            self.store.put(request, response)
+            await self._keep(request, response)
             self.asking.discard(request.key)
             self._count(request, response)
+
+    async def _keep(self, request: Request, response: Response) -> None:
+        """Writes an answer, in one transaction with those that arrived at the same moment."""
+        self.arrived.append((request, response))
+        if self.writing is None:
+            self.writing = asyncio.get_running_loop().create_future()
+            asyncio.get_running_loop().call_soon(self._write, self.writing)
+        await asyncio.shield(self.writing)  # an interrupt does not take back what has arrived
+
+    def _write(self, writing: asyncio.Future[None]) -> None:
+        arrived, self.arrived, self.writing = self.arrived, [], None
+        try:
+            self.store.put_all(arrived)
+        except KatayoriError as error:
+            writing.set_exception(error)
+        else:
+            writing.set_result(None)
 
     async def _pause(self, seconds: float) -> None:
         """The wait before a request is asked again; a run that is to stop does not wait."""

@@ -19,7 +19,7 @@ from hypothesis import given, strategies as st
 from katayori.errors import KatayoriError
 from katayori.finish_reasons import OUTCOMES
 from katayori.prompting import store as storing
-from katayori.prompting.models import Endpoint, Model
+from katayori.prompting.models import Endpoint, Model, Server
 from katayori.prompting.prompts import Prompt
 from katayori.prompting.requests import LOCAL_SAMPLING, Request, Response, build, seed_for
 from katayori_tools.answer_store import Store
@@ -384,3 +384,17 @@ def test_each_request_gets_its_own_answer_or_none(answered, asked):
             if place not in answered and place not in asked[:n]
         ]
         assert [r.key for r in left] == [request(place).key for place in wanted]
+
+
+def test_answers_that_arrive_together_are_all_written_or_none(path):
+    requests = requests_for(3)
+    for request in requests:
+        request.server = Server("mine")
+    with Store(path) as store:
+        wrong = Response("ok", text=object())
+        with pytest.raises(KatayoriError, match="cannot be used"):
+            store.put_all([(requests[0], Response("ok")), (requests[1], wrong)])
+        assert counts(store) == {} and store.servers("double", "m-vendor") == []
+        store.put_all([(request, Response("ok")) for request in requests])
+        assert counts(store) == {"ok": 3}
+        assert store.servers("double", "m-vendor") == [Server("mine")]
