@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 
+import harness_model
 import numpy as np
 import pandas as pd
 import pytest
@@ -18,7 +19,6 @@ from katayori.frames import not_asked, reason_of
 from katayori.metrics import bbq
 from katayori.metrics.dialects import DIALECTS, KINDS, dialects
 from katayori.metrics.verdicts import READ
-from katayori_tools import harness
 
 ORACLES = yaml.safe_load(
     (paths.root() / "lib/tests/fixtures/dialects.yaml").read_text(encoding="utf-8")
@@ -144,7 +144,7 @@ def test_lm_evaluation_harness_itself_makes_these_numbers(tmp_path, harnesses):
     done = subprocess.run(
         [harnesses / "python", "-c", OF_LM_EVAL],
         input="\n".join(json.dumps(list(documents(frame))) for frame in frames),
-        env={**harness.OFFLINE, "PATH": os.environ["PATH"], "HOME": str(tmp_path)},
+        env={**harness_model.OFFLINE, "PATH": os.environ["PATH"], "HOME": str(tmp_path)},
         capture_output=True,
         text=True,
         check=False,
