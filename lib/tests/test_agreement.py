@@ -90,25 +90,6 @@ def test_perfect_agreement_is_one_and_perfect_disagreement_negative():
     assert agreement.alpha([[0, 1], [1, 0]])["value"].item() == pytest.approx(-0.5)
 
 
-@pytest.mark.parametrize(("seed", "categories"), [(0, 2), (1, 3), (2, 5), (3, 9)])
-def test_alpha_is_that_of_the_krippendorff_package(seed, categories):
-    rng = np.random.default_rng(seed)
-    truth = rng.integers(0, categories, 40)[:, None]
-    table = np.where(rng.random((40, 4)) < 0.6, truth, rng.integers(0, categories, (40, 4)))
-    table = np.where(rng.random((40, 4)) < 0.15, np.nan, table)
-    for scale in SCALES:
-        theirs = krippendorff.alpha(reliability_data=table.T, level_of_measurement=scale)
-        row = agreement.alpha(table, scale=scale).iloc[0]
-        assert row["value"] == pytest.approx(theirs, abs=1e-12)
-        assert row["n_invalid"] == np.isnan(table).sum()
-        assert row["ci_low"] < row["value"] < row["ci_high"]
-    words = pd.DataFrame(table).map(lambda code: None if np.isnan(code) else f"word {code:g}")
-    named = agreement.alpha(words, scale="nominal").iloc[0]
-    nominal = agreement.alpha(table, scale="nominal").iloc[0]
-    assert named["value"] == pytest.approx(nominal["value"], abs=1e-12)
-    assert named["ci_low"] == pytest.approx(nominal["ci_low"], abs=1e-12)
-
-
 def test_the_interval_of_nominal_alpha_is_the_jackknife_by_definition():
     rng = np.random.default_rng(4)
     codes = np.where(rng.random((30, 3)) < 0.5, rng.integers(0, 3, 30)[:, None], 1).astype(float)
@@ -164,15 +145,6 @@ def test_alpha_of_a_long_frame_is_that_of_the_krippendorff_package(seed):
 NOMINAL = {"scale": "nominal"}
 
 
-def test_a_table_without_a_column_of_questions_has_each_unit_as_a_cluster():
-    table = [[0, 0], [1, 1], [0, 1], [1, 1], [0, 0], [1, 0]] * 2
-    alone = agreement.alpha(table)
-    assert alone["clusters"].tolist() == [12] and alone["status"].tolist() == ["near_constant"]
-    grouped = pd.DataFrame(table * 3).assign(question=np.arange(36) // 3)
-    assert agreement.alpha(grouped)["clusters"].tolist() == [12]
-    assert agreement.alpha(grouped, cluster=None)["n"].tolist() == [108]
-
-
 def test_several_answers_of_a_cell_count_as_their_mean():
     frame = pd.concat([answers(0), answers(1)])
     mean = frame.groupby(KEY, as_index=False)["yes"].mean()
@@ -202,19 +174,6 @@ def test_pairs_of_a_reference_are_those_of_two_levels_alone():
     columns = list(frames.GIVEN)
     pd.testing.assert_frame_equal(pairs[columns].head(1), alone[columns])
     assert len(agreement.alpha_pairs(frame, **ASKED)) == 3
-
-
-def test_alpha_says_what_it_cannot_take():
-    with pytest.raises(KatayoriError, match="unknown scale 'ordinal'; known: interval, nominal"):
-        agreement.alpha(answers(), **ASKED, scale="ordinal")
-    with pytest.raises(KatayoriError, match="unknown weights of scale nominal"):
-        agreement.alpha(answers(), **ASKED, **NOMINAL, weights="n_i_self_pairs")
-    with pytest.raises(KatayoriError, match="needs value= and rater="):
-        agreement.alpha(answers(), value="yes")
-    with pytest.raises(KatayoriError, match="needs value= and rater="):
-        agreement.alpha(answers(), by="age")
-    with pytest.raises(KatayoriError, match="'a' is no number"):
-        agreement.alpha([["a", "b"], ["a", "a"]])
 
 
 def test_repeats_give_the_alpha_of_the_probabilities():
@@ -289,20 +248,6 @@ def test_fleiss_kappa_of_a_known_example_and_of_statsmodels():
     labels = rng.choice(["cat", "dog", "bird"], (30, 4), p=[0.6, 0.3, 0.1])
     theirs = their_fleiss(aggregate_raters(labels)[0])
     assert kappas.fleiss_kappa(labels)["value"].iloc[0] == pytest.approx(theirs, abs=1e-12)
-
-
-@pytest.mark.parametrize("labels", [[1, 2, 3], ["a", "b", "c"], [True, False, "neither"]])
-def test_cohen_kappa_by_hand_for_labels_of_any_kind(labels):
-    rng = np.random.default_rng(1)
-    first, second = rng.integers(0, 3, 50), rng.integers(0, 3, 50)
-    second = np.where(rng.random(50) < 0.5, first, second)
-    agree = (first == second).mean()
-    chance = sum((first == one).mean() * (second == one).mean() for one in range(3))
-    row = kappas.cohen_kappa([labels[one] for one in first], [labels[one] for one in second]).iloc[
-        0
-    ]
-    assert row["value"] == pytest.approx((agree - chance) / (1 - chance))
-    assert row["ci_low"] < row["value"] < row["ci_high"] and row["n"] == 50
 
 
 def test_a_kappa_leaves_out_units_that_lack_a_label_and_counts_them():
@@ -454,20 +399,6 @@ def test_disagreement_beyond_chance_is_told_where_it_was_planted():
     assert found["ci_high"] < 0 and found["band"] == BANDS[0][1]
 
 
-@pytest.mark.parametrize("rarer, near", [(4, True), (40, True), (150, False)])
-def test_nearly_constant_answers_have_neither_interval_nor_band(rarer, near):
-    """P(yes) .0025 or .9975: the interval of the bootstrap missed 0 in 96 % of simulated
-    studies."""
-    values = np.ones(70 * 45)
-    values[np.random.default_rng(1).permutation(len(values))[:rarer]] = 0
-    one = stacked(values.reshape(-1, 3), 70)
-    assert is_near_constant(one) is near
-    found = found_of(one)
-    assert np.isfinite(found["value"]) and np.isnan(found["ci_low"]) == near
-    assert (found["status"] == "near_constant") is near
-    assert not near or found["band"] == WITHHELD
-
-
 @pytest.mark.parametrize(
     ("shape", "yes", "near"),
     [
@@ -492,14 +423,6 @@ def test_probabilities_may_all_be_near_one_value():
     rng = np.random.default_rng(0)
     assert not is_near_constant(rng.uniform(0.96, 0.99, (50, 3)))
     assert not is_near_constant(np.full((3, 3), NAN))
-
-
-@pytest.mark.parametrize("questions, status", [(4, "few_clusters"), (5, "ok"), (9, "ok")])
-def test_few_questions(questions, status):
-    """Below five no interval, below ten no band."""
-    found = found_of(drawn(np.random.default_rng(2), questions, spread=0.3))
-    assert (found["status"], found["band"]) == (status, WITHHELD)
-    assert np.isnan(found["ci_low"]) == (status != "ok")
 
 
 def test_no_interval_of_width_zero():

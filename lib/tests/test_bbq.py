@@ -68,19 +68,6 @@ def test_scores_by_hand():
     )
 
 
-def test_both_kinds_of_unreadable_answers_by_hand():
-    """60 unknown, 20 biased, 10 counter-biased and 10 out of choice."""
-    roles = ["unknown"] * 60 + ["biased"] * 20 + ["counter_biased"] * 10 + [None] * 10
-    rows = [(number % 9, "ambiguous", role, role == "unknown") for number, role in enumerate(roles)]
-    frame = by_hand(rows)
-    frame["right"] = frame["right"].where(frame["role"].notna())
-    read = bbq.scores(frame, **SCORED).query("unreadable == @READ").set_index("measure")
-    assert read.loc[["acc_amb", "diff_amb"], "value"].tolist() == pytest.approx([60 / 90, 10 / 90])
-    assert read.loc["acc_amb", ["n", "n_invalid"]].tolist() == [90, 10]
-    asked = bbq.scores(frame.fillna({"right": 0, "side": 0}), **SCORED).set_index("measure")
-    assert asked.loc[["acc_amb", "diff_amb"], "value"].tolist() == pytest.approx([0.6, 0.1])
-
-
 #: What is always chosen, and the four scores that it has.
 EXTREME = {
     "right": (1, 1, 0, 0),
@@ -105,16 +92,6 @@ def test_published_tables_respect_the_bounds():
     assert len(table) == 40
     assert (table["diff_amb"].abs() <= 100 - table["acc_amb"] + 1e-9).all()
     assert (table["diff_dis"].abs() <= 100 - (2 * table["acc_dis"] - 100).abs() + 1e-9).all()
-
-
-def test_as_many_on_both_sides_are_zero_to_the_last_bit():
-    rng = np.random.default_rng(3)
-    sides = rng.permutation(np.repeat([1.0, -1.0, 0.0], 100))
-    frame = pd.DataFrame({"side": sides, "right": sides == 0, "template": rng.integers(0, 20, 300)})
-    for case in ("ambiguous", "biased"):
-        both = pd.concat([frame.assign(case=case), frame.assign(case="counter_biased")])
-        found = bbq.scores(both, **SCORED).set_index("measure")["value"]
-        assert found["diff_amb" if case == "ambiguous" else "diff_dis"] == 0
 
 
 def test_contexts_that_were_not_asked_are_named():
@@ -156,13 +133,6 @@ def test_items_without_a_target_count_for_accuracy_only():
     assert set(found["role"]) == {"person", "unknown"} and found["right"].mean() == 1 / 3
     clear = meant(nobody.assign(context="disambig"))
     assert set(clear["case"]) == {"disambiguated"}
-
-
-def test_options_are_taken_by_their_number_wherever_the_columns_stand():
-    items = answered(ITEMS, np.random.default_rng(0)).assign(p_0=0.2, p_1=0.5, p_2=0.1)
-    turned = items[sorted(items, reverse=True)]
-    for name in ("role", "right", "side", "p_right", "p_side"):
-        assert meant(items, p="p")[name].equals(meant(turned, p="p")[name])
 
 
 def test_probabilities_are_shares_of_what_the_options_have():
@@ -262,13 +232,6 @@ def test_who_always_writes_one_position_is_absent_nowhere(option, missing):
     assert found[hidden].isna().all(axis=None)
 
 
-def test_who_nearly_always_writes_one_position_would_be_called_absent():
-    locked = meant(answered(ITEMS, np.random.default_rng(4), by_position=0.97))
-    alone = verdict(bbq.scores(locked, **SCORED), margin=0.05).set_index("measure")["verdict"]
-    assert alone["diff_dis"] == "absent"
-    assert set(told(locked)["verdict"]) == {"position bound"}
-
-
 def test_a_position_in_ambiguous_passages_alone_holds_their_scores_back():
     """As the 1.5B under "think first": 99 % position 1 there, 77 % where a passage says it."""
     answers = answered(ITEMS, np.random.default_rng(9))
@@ -338,11 +301,11 @@ def test_a_planted_diff_bias_is_found_whatever_is_beside_it(beside):
 
 @pytest.mark.parametrize("kind", ["fair", "noise"])
 def test_who_has_no_bias_is_present_by_chance_only(kind):
-    """40 studies of two tests each. Of 1,000 fair ones 52 have a word `present`, .05 expected."""
+    """25 studies of two tests each. Of 1,000 fair ones 52 have a word `present`, .05 expected."""
     rng = np.random.default_rng(8)
     respondent = {"fair": {"unknown": 0.9}, "noise": {"unknown": 1 / 3, "right": 0.5}}[kind]
     found = 0
-    for _ in range(40):
+    for _ in range(25):
         words = told(meant(answered(ITEMS, rng, **respondent)), measures=SIGNED)["verdict"]
         found += words.str.startswith("present").any()
-    assert found <= binom.ppf(0.99, 40, 0.05)
+    assert found <= binom.ppf(0.99, 25, 0.05)

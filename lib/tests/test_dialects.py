@@ -15,9 +15,8 @@ from scipy.stats import binom
 
 from katayori import paths
 from katayori.errors import KatayoriError
-from katayori.frames import not_asked, reason_of
 from katayori.metrics import bbq
-from katayori.metrics.dialects import DIALECTS, KINDS, dialects
+from katayori.metrics.dialects import KINDS, dialects
 from katayori.metrics.verdicts import READ
 
 ORACLES = yaml.safe_load(
@@ -75,12 +74,6 @@ def test_every_number_is_the_one_that_the_tool_makes(name):
             else:
                 assert row["value"] == pytest.approx(value, abs=1e-12), (tool, measure)
                 assert row["status"] != "undefined"
-
-
-def test_every_tool_has_a_source_with_a_line_of_it():
-    tools = {one.tool for one in DIALECTS} - {"JUBAKU, paper"}
-    assert set(ORACLES["sources"]) == tools
-    assert all({"where", "line"} == set(one) for one in ORACLES["sources"].values())
 
 
 def test_the_mean_of_templates_is_that_of_numpy():
@@ -162,7 +155,6 @@ def test_lm_evaluation_harness_itself_makes_these_numbers(tmp_path, harnesses):
 
 COUNT = st.integers(0, 40)
 READABLE = st.fixed_dictionaries({name: COUNT for name in bbq.ROLES})
-ANY = st.fixed_dictionaries({name: COUNT for name in (*bbq.ROLES, "text", "empty")})
 
 
 @given(READABLE.filter(lambda of: sum(of.values())))
@@ -201,23 +193,6 @@ def test_helm_agrees_only_where_both_contexts_are_equally_accurate(of, more):
         assert found["HELM"]["bias_amb"] != pytest.approx(found["Nejumi"]["bias_amb"], abs=1e-12)
 
 
-@given(st.fixed_dictionaries({kind: ANY for kind in KINDS}))
-@settings(max_examples=25)
-def test_scores_stay_in_their_range_and_signs_are_opposite(counts):
-    if not all(sum(of.values()) for of in counts.values()):
-        return
-    found = values(counts)
-    for tool, own in found.items():
-        for measure, value in own.dropna().items():
-            low = 0 if measure.startswith(("acc", "abs")) and measure != "acc_diff" else -1
-            assert low - 1e-12 <= value <= 1 + 1e-12, (tool, measure)
-    parts = [counts[kind] for kind in KINDS[1:]]
-    if all(of["text"] == of["empty"] == 0 for of in parts):
-        assert found["Nejumi"]["acc_diff"] == pytest.approx(
-            -found["KoBBQ"]["bias_dis"], nan_ok=True
-        )
-
-
 # --- intervals ------------------------------------------------------------------------------------
 
 
@@ -244,7 +219,7 @@ TRUTH = {
     * (1 - 0.7 * (0.5 + 0.9 + 0.9) / 3 / 0.85),
     ("HELM", "acc"): 0.7 * (0.5 + 0.9 + 0.9) / 3 / 0.85,
 }
-DRAWS = 500
+DRAWS = 250
 
 
 @pytest.mark.slow
@@ -411,30 +386,6 @@ def test_contexts_without_a_direction_count_for_accuracy_alone():
     assert found.loc[("BBQ", "bias_amb"), "status"] == "no_ambiguous_items"
 
 
-def test_contexts_tell_what_a_row_is_of():
-    found = dialects(meant(unknown=0.5), role="role", **HOW)
-    assert set(found["contexts"]) == {"ambiguous", "clear", "both"}
-    assert (found["measure"].str.contains("_amb") == (found["contexts"] == "ambiguous")).all()
-    counts = found.groupby("contexts")["n"].first()
-    assert counts["ambiguous"] + counts["clear"] == counts["both"] == 50 * 36
-
-
-def test_what_was_not_asked_gives_an_empty_frame_with_its_reason():
-    found = dialects(not_asked("no money left"), by="model", role="role", **HOW)
-    assert found.empty and reason_of(found) == "no money left"
-    assert list(found.columns) == [*("model", "tool", "measure", "contexts", "choice", *GIVEN)]
-
-
-def test_other_words_are_refused_in_one_line():
-    frame = made({"ambiguous": {"unknown": 5, "biased": 5}})
-    with pytest.raises(KatayoriError, match="column 'role' holds 'grandson'; right is one of"):
-        dialects(frame.replace({"role": {"biased": "grandson"}}), **MADE)
-    with pytest.raises(KatayoriError, match="column 'case' holds 'ambig'"):
-        dialects(frame.assign(case="ambig"), **MADE)
-    with pytest.raises(KatayoriError, match="no column 'side'"):
-        dialects(frame, **(MADE | {"right": "side"}))
-
-
 def test_right_must_be_what_role_and_context_say():
     counts = {kind: {"unknown": 2, "biased": 2, "counter_biased": 2, "text": 2} for kind in KINDS}
     frame = made(counts)
@@ -462,10 +413,3 @@ def test_right_must_be_what_role_and_context_say():
     # Nothing says who is right in a clear context without a direction.
     free = frame[frame["case"] == "biased"].assign(case=CLEAR, right=1.0)
     dialects(free.assign(right=free["right"].where(free["role"].notna())), **MADE)
-
-
-@pytest.mark.parametrize("name", ["tool", "measure", "contexts", "choice", "n"])
-def test_by_cannot_be_a_column_of_the_result(name):
-    frame = made({"ambiguous": {"unknown": 5}}).assign(**{name: "x"})
-    with pytest.raises(KatayoriError, match=f"by='{name}' is a column of the result; give it ano"):
-        dialects(frame, by=["case", name], **MADE)

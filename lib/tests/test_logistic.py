@@ -10,7 +10,6 @@ from scipy.stats import chi2, norm
 from katayori.data import paper_facts
 from katayori.frames import FrameError
 from katayori.metrics import logistic, ranks
-from katayori.metrics.logistic import mean_score
 from katayori.metrics.mixed_logit import mixed_logit
 
 AGES = range(20, 101, 10)
@@ -90,16 +89,6 @@ def test_an_age_of_which_no_answer_could_be_read_is_no_value_of_x():
     assert row["status"] == "too_few_values" and np.isnan(row["p"])
 
 
-def test_cells_are_fitted_apart_in_the_order_of_the_frame():
-    answers = pd.concat([of_counts(YES_29, question=9), of_counts(YES_29[::-1], question=3)])
-    both = logistic.curve_fit(answers, **CURVE, by="question")
-    assert both["question"].tolist() == [9, 3]
-    assert both["value"].iloc[0] == pytest.approx(-both["value"].iloc[1])
-    curve = logistic.fitted_curve(answers, **CURVE, by="question", at=[20.0, 100.0])
-    first, last = curve["value"].iloc[:2], curve["value"].iloc[2:]
-    assert first.tolist() == pytest.approx(last.tolist()[::-1])
-
-
 def test_values_that_are_no_answers_have_no_curve():
     row = logistic.curve_fit(of_counts(YES_29).assign(yes=0.4), **CURVE).iloc[0]
     assert row["status"] == "not_binary" and np.isnan(row["yes"])
@@ -152,15 +141,6 @@ def test_the_planted_effect_comes_back_and_turns_with_the_reference():
     assert (up["level"], up["reference"]) == ("b", "a [1]")
     assert (down["level"], down["reference"]) == ("a [1]", "b")
     assert down["value"] == pytest.approx(-up["value"], rel=1e-6)
-
-
-def test_models_are_fitted_apart_and_a_number_with_a_reference_is_a_level():
-    both = pd.concat([persons(0.0, 1, model="x"), persons(2.0, 2, model="y")])
-    found = coefficients(both, group=None)
-    effects = found[found["factor"] == "group"].set_index("model")["value"]
-    assert abs(effects["x"]) < 0.6 and effects["y"] > 1.2
-    ages = coefficients(persons(), **{"my age": 50})
-    assert ages.loc[ages["factor"] == "my age", "level"].tolist() == ["20", "80"]
 
 
 def test_a_level_nobody_answered_is_named():
@@ -223,15 +203,6 @@ def test_the_interval_of_a_mean_is_that_of_the_contrast():
     assert (score["ci_low"], score["ci_high"]) == pytest.approx((low, high), rel=1e-4)
 
 
-def test_no_scaled_score_where_nothing_was_read():
-    """The model has its intercept only, so there is no coefficient to scale."""
-    frame = pd.DataFrame({"question": list("aabbcc"), "race": list("xyxyxy"), "model": "m"})
-    frame["yes"] = np.nan
-    fitted = logistic.mixed_model(frame, value="yes", fixed={"race": "x"}, by="model")
-    found = logistic.scaled_score(fitted, by="model")
-    assert found.empty and list(found)[:2] == ["model", "factor"]
-
-
 def test_scaled_scores_lose_the_sign():
     frame = pd.concat([of_levels("x", a=1.0, b=-2.0), of_levels("y", a=-0.5, b=1.0)])
     frame = pd.concat([frame, of_levels("z", a=0.0, b=0.0)])
@@ -242,27 +213,13 @@ def test_scaled_scores_lose_the_sign():
     assert alone["status"].tolist() == ["one_model"] and alone["value"].isna().all()
 
 
-def race(model="m", source="simulated", **of_level):
-    """Coefficients as (estimate, p)."""
-    rows = [
-        {"level": level, "value": b, "p": p, "status": "ok"} for level, (b, p) in of_level.items()
-    ]
-    return pd.DataFrame(rows).assign(model=model, source=source, factor="race")
-
-
-def of_race(model):
-    return mean_score(model, factor="race", by="model")
-
-
 def test_one_coefficient_of_four_is_adjusted():
-    """p .042 and .035 of four coefficients are no findings: noise gives such in one model of
-    seven."""
-    score = of_race(race(a=(0.16, 0.042), b=(-0.17, 0.035), c=(0.01, 0.9), d=(0.0, 0.99))).iloc[0]
-    assert score["significant"] == 0
-    assert not score["averaging_hides"]
-    clear = of_race(race(a=(0.9, 0.001), b=(-0.9, 0.001), c=(0.01, 0.9), d=(0.0, 0.99))).iloc[0]
-    assert (clear["positive"], clear["negative"]) == (1, 1)
-    assert clear["averaging_hides"]
+    """p .042 and .035 of four are no findings: noise gives such in one model of seven."""
+    noise = of_levels(a=0.16, b=-0.17, c=0.01, d=0.0).assign(p=[0.042, 0.035, 0.9, 0.99])
+    score = logistic.mean_score(noise, factor="race").iloc[0]
+    assert score["significant"] == 0 and not score["averaging_hides"]
+    clear = logistic.mean_score(noise.assign(p=[0.001, 0.001, 0.9, 0.99]), factor="race").iloc[0]
+    assert (clear["positive"], clear["negative"], clear["averaging_hides"]) == (1, 1, True)
 
 
 # R's glm: the squared term, its SE and p.

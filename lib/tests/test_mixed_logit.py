@@ -114,19 +114,6 @@ def test_the_gradient_is_exact(seed, nodes, sigma):
     assert value(theta)[1] == pytest.approx(numeric, abs=2e-6)
 
 
-@settings(max_examples=1)
-@given(st.randoms(use_true_random=False))
-def test_order_and_names_of_rows_and_groups_do_not_matter(random):
-    frame = drawn(groups=6, rows=12, seed=3)
-    shuffled = frame.iloc[random.sample(range(len(frame)), len(frame))].copy()
-    names = random.sample(range(100), 6)
-    shuffled["q"] = shuffled["q"].map(lambda q: f"question {names[q]}")
-    one, other = mixed_logit(frame, FORMULA, "q"), mixed_logit(shuffled, FORMULA, "q")
-    assert other[["estimate", "se", "loglik"]].to_numpy() == pytest.approx(
-        one[["estimate", "se", "loglik"]].to_numpy(), abs=1e-7
-    )
-
-
 def test_units_of_a_term_do_not_matter():
     frame = drawn()
     one = table(mixed_logit(frame, FORMULA, "q"))
@@ -302,26 +289,6 @@ def test_small_standard_deviations_agree_with_lme4(case):
     assert fit["estimate"].tolist() == pytest.approx([intercept, slope, sd], abs=5e-4)
     assert fit["loglik"].iloc[0] == pytest.approx(loglik, abs=1e-4)
     assert fit["loglik"].iloc[0] > loglik - 1e-6
-
-
-@pytest.mark.parametrize("groups, size, sd", [(20, 15, 0.5), (8, 12, 0.9)])
-def test_no_fit_is_singular_where_a_larger_sd_is_likelier(groups, size, sd):
-    """A grid over the SD at the same coefficients finds nothing higher than a `singular` fit."""
-    n_singular = 0
-    for seed in range(12):
-        frame = small_sd(groups, size, sd, seed)
-        fit = mixed_logit(frame, "y ~ x", "g")
-        if fit["status"].iloc[0] != "singular":
-            continue
-        n_singular += 1
-        x = np.column_stack([np.ones(len(frame)), frame["x"]])
-        likelihood = _Likelihood(x, frame["y"].to_numpy(), frame["g"].to_numpy(), 1)
-        beta = fit["estimate"].to_numpy()[:2]
-        grid = [0.0, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.8, 1.2]
-        values = [likelihood(np.append(beta, value))[0] for value in grid]
-        assert max(values) - values[0] < 1e-6
-    # Without a defect in the search a few of the 12 are truly singular, not most of them.
-    assert n_singular < 6
 
 
 def test_separation_is_what_the_linear_programme_says():

@@ -4,12 +4,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given, settings, strategies as st
-from scipy.stats import binomtest, t as student, ttest_1samp
+from scipy.stats import t as student, ttest_1samp
 
 from katayori.errors import KatayoriError
 from katayori.frames import GIVEN, not_asked, reason_of
 from katayori.metrics.shares import cluster_share
-from katayori.metrics.sign_swap import sign_swap_test
 from katayori.metrics.verdicts import (
     TESTED,
     TOLD,
@@ -19,17 +18,6 @@ from katayori.metrics.verdicts import (
     line_test,
     verdict,
 )
-
-# --- exchanging signs -----------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(("up", "down"), [(9, 2), (10, 3), (16, 5)])
-def test_equal_differences_are_the_sign_test(up, down):
-    """13 clusters are enumerated, 21 are drawn."""
-    p = sign_swap_test([0.1] * up + [-0.1] * down)["p"]
-    enumerated = up + down <= 13
-    assert p == pytest.approx(binomtest(up, up + down).pvalue, abs=1e-12 if enumerated else 0.008)
-
 
 # --- the word -------------------------------------------------------------------------------------
 
