@@ -219,7 +219,7 @@ TRUTH = {
     * (1 - 0.7 * (0.5 + 0.9 + 0.9) / 3 / 0.85),
     ("HELM", "acc"): 0.7 * (0.5 + 0.9 + 0.9) / 3 / 0.85,
 }
-DRAWS = 250
+DRAWS = 120
 
 
 @pytest.mark.slow
@@ -245,7 +245,7 @@ def test_intervals_cover_what_was_planted():
     for key, truth in TRUTH.items():
         own = found.loc[key]
         covered = ((own["ci_low"] <= truth) & (truth <= own["ci_high"])).sum()
-        assert len(own) == DRAWS and own["value"].mean() == pytest.approx(truth, abs=0.005), key
+        assert len(own) == DRAWS and own["value"].mean() == pytest.approx(truth, abs=0.012), key
         assert binom.ppf(0.001, DRAWS, 0.94) <= covered <= binom.ppf(0.999, DRAWS, 0.975), key
 
 
