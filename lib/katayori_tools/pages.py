@@ -18,7 +18,7 @@ import nh3
 from bs4 import BeautifulSoup, NavigableString, Tag
 
 from katayori.report.tables import NOTHING, SCROLLS, visible
-from katayori_tools import first_page
+from katayori_tools import first_page, trace
 from katayori_tools.notebooks import noted
 
 POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; font-src data:"
@@ -81,6 +81,9 @@ def write_report(ipynb_path: str | Path, html_path: str | Path) -> Path:
     policy forbids them once more. The injected parameters stand in the cell of parameters and the
     notebook's folder is written `.`, so that no path of this machine shows.
 
+    At its end stands which rows of results.json each result has, and the command that shows the raw
+    answers behind them (`trace`).
+
     A report about a user's model (live or imported answers) begins with its first page and leaves
     out exercises and what speaks of recorded models.
     """
@@ -94,6 +97,7 @@ def write_report(ipynb_path: str | Path, html_path: str | Path) -> Path:
         first = first_page.markup(folder, re.sub(r"^\d+ · ", "", heading))
         opening = visible(first) + opening
     body = render(notebook, folder)
+    body += "" if (folder / "skipped.json").exists() else visible(trace.table(folder))
     foot = f"<footer>{footer(folder)}</footer>"
     page = tree(f'<main>{opening}\n<nav class="contents"></nav>\n{body}</main>\n{foot}')
     _list_sections(page.find("nav", class_="contents"))
@@ -320,8 +324,7 @@ def footer(folder: Path) -> str:
     if not about:
         return ""
     origin = f" from commit {commit[:12]}" if (commit := about["git"]["commit"]) else ""
-    made = f"Made {about['date']}{origin}. See provenance.json"
-    return f"{made}; <code>make trace</code> prints the answers behind a number."
+    return f"Made {about['date']}{origin}. See provenance.json."
 
 
 # -- tables that keys can scroll, pictures that grow, Japanese marked as such ----------------------

@@ -1,17 +1,18 @@
 """`make trace RESULT=...`: from a row of results.json to the raw answers behind it.
 
 A row names its prompts and variants, provenance.json beside it what was read of them. The answers
-are read again as the notebook read them; nothing is asked.
+are read again as the notebook read them; nothing is asked. `table` lists the commands in reports.
 """
 
 import re
+import shlex
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from katayori import paths, profiles, run_folders
 from katayori.errors import KatayoriError
-from katayori.papers import get_paper
+from katayori.papers import get_paper, paper_ids
 from katayori.prompting import recordings
 from katayori.report.run import harmless
 from katayori.report.tables import visible
@@ -234,3 +235,43 @@ def _as_text(one: Any) -> str:
     """A cell for a terminal, whatever it holds."""
     text = f"{one:.4g}" if isinstance(one, float) else visible(one).replace("\n", "⏎")
     return text if len(text) <= LONGEST else f"{text[:LONGEST]}…"
+
+
+# -- in reports ------------------------------------------------------------------------------------
+
+
+def table(folder: Path) -> str:
+    """Which rows of results.json each result has, and the command that shows the first of them.
+
+    HTML for report.html; empty where the folder holds no results, and for notebook 00.
+    """
+    import pandas as pd
+
+    rows = pd.DataFrame(notebooks.noted(folder, "results.json"))
+    about = notebooks.noted(folder, "provenance.json")
+    if rows.empty or "read" not in about or rows["paper"][0] not in paper_ids():
+        return ""
+    given = about["parameters"]
+    run = {"PAPERS": notebooks.registry()[rows["paper"][0]].stem[:2]}
+    if given.get("profile", "recorded") != "recorded":
+        run |= {"PROFILE": given["profile"], "MODELS": " ".join(given.get("models", ()))}
+        run["LABEL"] = run_folders.run_label()
+    words = " ".join(f"{name}={shlex.quote(value)}" for name, value in run.items() if value)
+    rows["first"] = rows.index + 1
+    named = rows.fillna({"prompt_id": "-"}).groupby(["what", "source"], sort=False)
+    lines = named.agg(
+        rows=("first", "size"), first=("first", "min"), prompts=("prompt_id", _listed)
+    )
+    lines["command"] = [f"make trace RESULT={number} {words}" for number in lines["first"]]
+    heads = {"what": "result", "source": "answers", "first": "first row"}
+    shown = lines.reset_index().rename(columns=heads).to_html(index=False, border=0)
+    return (
+        '<h2 id="trace">Where each number comes from</h2>\n<p>The command prints the first row of'
+        " results.json with the files and the raw answers behind it; another number prints another"
+        f" row.</p>\n{shown}\n"
+    )
+
+
+def _listed(prompts: "pd.Series[str]") -> str:
+    """The prompts of some rows, each once."""
+    return ", ".join(sorted(set("+".join(prompts).split("+"))))

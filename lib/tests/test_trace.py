@@ -142,6 +142,23 @@ def test_what_of_a_cell_is_no_column_is_said():
     assert "not followed here" in trace._how_far({"n": 3, "n_invalid": 0}, chosen, [])
 
 
+def test_the_report_names_the_rows_and_the_command(made, monkeypatch):
+    told = trace.table(made)
+    number = number_of(made, "accuracy by category", category="basic_behaviour")
+    assert "<td>accuracy by category</td>" in told and "ju_1_ja, ju_2_ja, ju_3_ja, ju_4_ja" in told
+    [first] = re.findall(r"accuracy by category<.*?RESULT=(\d+) PAPERS=04<", told, re.S)
+    assert 1 <= int(first) <= number
+    file = made / "provenance.json"
+    about = json.loads(file.read_text())
+    about["parameters"] |= {"profile": "live", "models": ["my model@custom"]}
+    file.write_text(json.dumps(about))
+    monkeypatch.setenv("KATAYORI_LABEL", "Anna & co")
+    where = "PROFILE=live MODELS='my model@custom' LABEL='Anna &amp; co'"
+    assert where in trace.table(made)
+    file.unlink()
+    assert trace.table(made) == ""
+
+
 def test_imported_answers_are_read_from_their_file(tmp_path, monkeypatch, capsys):
     """The answers are made: an escape of a terminal, a formula, and letters."""
     monkeypatch.setenv("KATAYORI_OUTPUTS", str(tmp_path))
