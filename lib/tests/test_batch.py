@@ -1,6 +1,11 @@
 """Requests as OpenAI Batch files: out, back, merged; nothing asked twice."""
 
 import json
+import re
+import subprocess
+import sys
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -307,3 +312,72 @@ def test_the_round_trip_through_vllm_run_batch(tmp_path):
         for _, a in answered
     )
     assert {len(a.top) for q, a in answered if q.body.get("logprobs")} == {20}
+
+
+class Vendor(BaseHTTPRequestHandler):
+    """The part of a vendor's batch interface that a script needs; a batch ends when it is listed again."""
+
+    files: list[bytes]
+    batches: list[dict]
+    refused: int  # the batch that is refused, once
+
+    def log_message(self, *_):
+        pass
+
+    def _send(self, content):
+        data = content if isinstance(content, bytes) else json.dumps(content).encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    def do_GET(self):
+        if self.path.startswith("/v1/batches"):
+            ended = [one | {"output_file_id": one["input_file_id"]} for one in self.batches]
+            self._send({"object": "list", "data": ended, "has_more": False})
+        else:  # the content of a file
+            asked = self.files[int(self.path.split("/")[3])].splitlines()
+            rows = [result(json.loads(raw)["custom_id"]) for raw in asked]
+            self._send("".join(json.dumps(row) + "\n" for row in rows).encode())
+
+    def do_POST(self):
+        data = self.rfile.read(int(self.headers["Content-Length"]))
+        if self.path == "/v1/files":
+            boundary = self.headers["Content-Type"].partition("boundary=")[2].encode()
+            [part] = [one for one in data.split(b"--" + boundary) if b"filename=" in one]
+            self.files.append(part.partition(b"\r\n\r\n")[2].rstrip(b"\r\n"))
+            self._send({"id": str(len(self.files) - 1), "object": "file"})
+        elif len(self.batches) == self.refused:
+            type(self).refused = -1
+            self.send_error(400)
+        else:
+            one = json.loads(data) | {"id": str(len(self.batches)), "status": "in_progress"}
+            self.batches.append(one)
+            self._send(one)
+
+
+@pytest.mark.slow
+def test_the_script_of_the_page_starts_no_batch_twice(here, monkeypatch):
+    """Stopped half-way and started again; what it fetches is imported whole."""
+    folder = export(here, shard=100)
+    page = (Path(__file__).parents[1] / "COLLECTING.md").read_text("utf-8")
+    script = here / "night.py"
+    [text] = re.findall(r"```python\n(.*?)```", page, re.S)
+    script.write_text(text, "utf-8")
+    vendor = type("Vendor", (Vendor,), {"files": [], "batches": [], "refused": 1})
+    server = ThreadingHTTPServer(("127.0.0.1", 0), vendor)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    monkeypatch.setenv("OPENAI_BASE_URL", f"http://127.0.0.1:{server.server_port}/v1")
+    monkeypatch.setenv("OPENAI_API_KEY", CANARY)
+    try:
+        calls = [subprocess.run([sys.executable, script, folder], cwd=here) for _ in range(3)]
+    finally:
+        server.shutdown()
+    assert [call.returncode != 0 for call in calls] == [True, False, False]
+    shards = [one["metadata"]["shard"] for one in vendor.batches]
+    assert sorted(shards) == [f"out/{file.name}" for file in sorted(folder.glob("0*.jsonl"))]
+    asked = b"\n".join(vendor.files[int(one["input_file_id"])] for one in vendor.batches)
+    assert len(set(asked.splitlines())) == len(asked.splitlines()) == 270
+    assert run("import", folder) == 0
+    assert len(stored()) == 270 and set(stored().values()) == {"ok"}
