@@ -6,6 +6,7 @@ import krippendorff
 import numpy as np
 import pandas as pd
 import pytest
+from made_answers import KEY, answers
 from scipy import stats
 from scipy.stats import t as student
 from statsmodels.stats.inter_rater import aggregate_raters, fleiss_kappa as their_fleiss
@@ -101,18 +102,6 @@ def test_the_interval_of_nominal_alpha_is_the_jackknife_by_definition():
     row = agreement.alpha(codes, scale="nominal", cluster=cluster).iloc[0]
     assert row["ci_low"] == pytest.approx(1 - np.exp(z + half))
     assert row["ci_high"] == pytest.approx(1 - np.exp(z - half)) and row["clusters"] == 10
-
-
-KEY = ["question", "age", "level"]
-
-
-def answers(seed=0, questions=12, levels="fmn", effect=0.0):
-    """Answers to questions of two ages; the first level says yes more often by `effect`."""
-    rng = np.random.default_rng(seed)
-    frame = pd.DataFrame(itertools.product(range(questions), (20, 80), levels), columns=KEY)
-    p = rng.uniform(0.2, 0.6, questions)[frame["question"]]
-    p = p + effect * (frame["level"] == levels[0])
-    return frame.assign(yes=(rng.random(len(frame)) < p).astype(float))
 
 
 ASKED = {"value": "yes", "unit": "age", "rater": "level"}

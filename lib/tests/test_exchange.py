@@ -5,6 +5,7 @@ import itertools
 import numpy as np
 import pandas as pd
 import pytest
+from made_answers import answers
 from scipy import stats
 from scipy.special import expit
 from scipy.stats import binomtest, ttest_1samp
@@ -197,18 +198,6 @@ def test_equal_differences_are_the_sign_test(up, down):
     p = sign_swap_test([0.1] * up + [-0.1] * down)["p"]
     enumerated = up + down <= 13
     assert p == pytest.approx(binomtest(up, up + down).pvalue, abs=1e-12 if enumerated else 0.008)
-
-
-KEY = ["question", "age", "level"]
-
-
-def answers(seed=0, questions=12, levels="fmn", effect=0.0):
-    """Answers to questions of two ages; the first level says yes more often by `effect`."""
-    rng = np.random.default_rng(seed)
-    frame = pd.DataFrame(itertools.product(range(questions), (20, 80), levels), columns=KEY)
-    p = rng.uniform(0.2, 0.6, questions)[frame["question"]]
-    p = p + effect * (frame["level"] == levels[0])
-    return frame.assign(yes=(rng.random(len(frame)) < p).astype(float))
 
 
 TESTED = {"value": "yes", "level": "level"}
