@@ -27,7 +27,7 @@ from katayori.frames import (
     require,
 )
 from katayori.metrics import intervals
-from katayori.metrics.holm import holm
+from katayori.metrics.holm import holm_in_families
 from katayori.metrics.intervals import (
     NO_INTERVAL_BELOW,
     detectable_effect,
@@ -482,9 +482,8 @@ def verdict(
     early = [_bound(row) or _all_alike(row) for row in out.to_dict("records")]
     p_own = out[p].where(out["unreadable"] == READ, out["p"]).astype(float)
     p_own = p_own.where(np.array([one is None for one in early], bool))
-    families = p_own.groupby([out[name] for name in ["unreadable", *family]], dropna=False)
-    out["p_holm"] = families.transform(lambda one: holm(one.to_numpy(float)))
-    out["tests"] = families.transform("count").astype(int)
+    number = out.groupby(["unreadable", *family], dropna=False).ngroup().to_numpy()
+    out["p_holm"], out["tests"] = holm_in_families(p_own.to_numpy(float), number)
     rows = zip(out.to_dict("records"), p_own, early, strict=True)
     told = [_told(row, own, one) for row, own, one in rows]
     words = pd.DataFrame(told, columns=[*_NEEDED, "verdict", "why"], index=out.index)
