@@ -66,10 +66,15 @@ test: reproduce gates  ## gates, all tests but the slowest, each notebook agains
 test-all: reproduce gates  ## as test, with what is too slow for every run (before an issue is closed)
 	$(PYTEST) $(PARALLEL) $(NBVAL)
 
+# A copy that is there is kept. The plugin asks the network for news of its makers.
+ANNOUNCEMENTS = @jupyterlab/apputils-extension:announcements
 lab: setup  ## open JupyterLab on copies of the notebooks in outputs/work
-	$(KATAYORI) work
-	@set -f; $(BIN)/python -m jupyterlab --ServerApp.root_dir=. --LabApp.default_url=/lab/tree/outputs/work \
-	  --LabApp.news_url=None --LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate $$ARGS
+	@for book in $(NOTEBOOKS); do copy="outputs/work/$${book##*/}"; mkdir -p outputs/work; \
+	  if [ ! -e "$$copy" ]; then cp "$$book" "$$copy"; \
+	  elif ! cmp -s "$$book" "$$copy"; then echo "$$copy is kept as you left it; remove it to start from the notebook"; fi; done
+	@grep -qs $(ANNOUNCEMENTS) .venv/etc/jupyter/labconfig/page_config.json || \
+	  $(BIN)/python -m jupyterlab.labextensions disable --level=sys_prefix $(ANNOUNCEMENTS)
+	@set -f; $(BIN)/python -m jupyterlab --ServerApp.root_dir=. --LabApp.default_url=/lab/tree/outputs/work $$ARGS
 
 data: setup  ## fetch every data set that can be downloaded and list the state of all
 	$(KATAYORI) data $(WORDS)
@@ -135,10 +140,7 @@ nb: setup  ## execute the committed notebooks in place on their default paramete
 review: setup  ## forms for readers of the Japanese items in outputs/review (PAPERS= ARGS="--readers 2"; ARGS="--read FILE...")
 	$(KATAYORI) review $(call option,PAPERS,papers) $(WORDS)
 
-.PHONY: students slides
-students: setup  ## copies of the notebooks to hand out, without solutions, in outputs/students (PAPERS=)
-	$(KATAYORI) students $(call option,PAPERS,papers) $(WORDS)
-
+.PHONY: slides
 slides: setup  ## a talk of each notebook in outputs/slides, one HTML file each (PAPERS= PROFILE= MODELS= ARGS="--lecturer NAME --date DAY")
 	$(KATAYORI) slides $(call option,PAPERS,papers) $(call option,PROFILE,profile) $(call option,MODELS,models) $(WORDS)
 

@@ -54,9 +54,7 @@ COMMANDS = {
     "doctor": ("doctor", "what works on this machine, and the remedy for what does not"),
     "bench": ("doctor", "run the benchmarks one after another"),
     "nb": ("reproduce", "execute the committed notebooks in place on their default parameters"),
-    "students": ("teaching", "copies of the notebooks to hand out, without solutions"),
-    "slides": ("teaching", "a talk of each executed notebook, one HTML file without network"),
-    "work": ("teaching", "copies of the notebooks to work in, in outputs/work"),
+    "slides": ("slides", "a talk of each executed notebook, one HTML file without network"),
     "simulate": ("doctor", "run the scripts of data/simulated, or those that are named"),
 }
 #: What goes wrong with files and disks; anything else is an error of ours and keeps its traceback.

@@ -1,4 +1,4 @@
-"""Teaching: playground, copies for students, and the notebooks in JupyterLab as a person uses them (issue 9)."""
+"""Teaching: playground, and the notebooks in JupyterLab as a person uses them (issue 9)."""
 
 import base64
 import json
@@ -10,17 +10,14 @@ import urllib.request
 from contextlib import contextmanager
 from pathlib import Path
 
-import nbformat
 import pandas as pd
 import pytest
 from matplotlib.figure import Figure
-from test_exercises import BOOKS, exercises
 
 from katayori import paths
 from katayori.errors import KatayoriError
 from katayori.report.explorers import playground
 from katayori.report.tables import show
-from katayori_tools.cli import main
 from katayori_tools.reproduce import kernel_settings
 
 pytest_plugins = ["browser"]
@@ -69,37 +66,6 @@ def test_a_playground_tells_its_errors():
     for bad in [(1, 0, 1, 1), (0, 1, 0, 0), (0, 1, 0.1, 2)]:
         with pytest.raises(KatayoriError, match="slider 'x'"):
             playground({"x": bad}, str)
-
-
-# -- students ----------------------------------------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def handed_out(tmp_path_factory):
-    """The folder that `make students` writes."""
-    folder = tmp_path_factory.mktemp("outputs")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("KATAYORI_OUTPUTS", str(folder))
-        assert main(["students"]) == 0
-    return folder / "students"
-
-
-@pytest.mark.parametrize("book", BOOKS, ids=lambda book: book.stem)
-def test_a_student_copy_is_the_notebook_without_solutions(book, handed_out):
-    ours, theirs = (
-        json.loads(p.read_text(encoding="utf-8")) for p in (book, handed_out / book.name)
-    )
-    assert not list(handed_out.glob("*.py")) and not (handed_out / "solutions").exists()
-    nbformat.validate(nbformat.from_dict(theirs))
-    asked = 0
-    for mine, copied in zip(ours["cells"], theirs["cells"], strict=True):
-        if mine["cell_type"] == "code" and "\ncheck(" in "".join(mine["source"]):
-            asked += 1
-            assert copied["outputs"] == []
-            mine = mine | {"outputs": []}
-        assert mine == copied
-    assert asked == len(exercises(book)[0])
-    assert "b64decode" not in json.dumps(theirs)
 
 
 # -- in a browser ------------------------------------------------------------------------------------------------------

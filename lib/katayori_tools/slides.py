@@ -1,5 +1,4 @@
-"""For lectures: `make lab` works on copies of the notebooks, `make students` writes copies to hand
-out, `make slides` a talk of each.
+"""`make slides`: a talk of each notebook, for lectures.
 
 A cell tagged `slide` holds a list of slides under `talk` in its metadata (`Slide`). A slide can
 show the cell's one picture, one small table, its printed text or its code. What a headline says of
@@ -11,16 +10,12 @@ below one another. It asks the network for nothing.
 
 import json
 import re
-import shutil
-import sys
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-import nbformat
 from nbformat.v4 import new_code_cell, new_output
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import Field, model_validator
 
 from katayori import paths, profiles, run_folders
 from katayori.data import paper_facts
@@ -31,10 +26,6 @@ from katayori_tools.choices import Papers
 from katayori_tools.pages import tree
 from katayori_tools.paper_files import Number
 
-#: In the folder of the copies to work in: file -> sha256 of what was copied.
-RECORD = ".copied.json"
-#: JupyterLab asks the network for news of its makers unless it is told not to.
-QUIET = {"fetchNews": "false", "checkForUpdates": False, "doNotDisturbMode": True}
 TAG = "slide"
 #: What stands at the foot of a slide that shows answers.
 LABELS = {
@@ -52,61 +43,7 @@ WHOLE = {"figure": {"image/png", "image/svg+xml"}, "text": {"stdout"}, "code": {
 PART = {"figure": "img", "table": "table", "text": "pre"}
 
 
-# -- copies ----------------------------------------------------------------------------------------
-
-
-def work() -> None:
-    """Copies the notebooks to outputs/work, where trying things out changes no tracked file, and
-    turns news of the Lab off. A copy that somebody has worked in is kept, and this is said.
-    """
-    folder = paths.root() / "outputs" / "work"
-    folder.mkdir(parents=True, exist_ok=True)
-    copied = notebooks.noted(folder, RECORD)
-    for path in notebooks.registry().values():
-        copy, now, before = folder / path.name, paths.sha256(path), copied.get(path.name)
-        if not copy.exists() or paths.sha256(copy) in (now, before):
-            shutil.copyfile(path, copy)
-            copied[path.name] = now
-        elif now != before:
-            kept = f"your copy in {folder} is kept; the notebook has changed since"
-            print(f"{path.name}: {kept} (remove the copy to start from it)")
-    (folder / RECORD).write_text(json.dumps(copied, indent=1) + "\n", encoding="utf-8")
-    file = Path(sys.prefix, "share", "jupyter", "lab", "settings", "overrides.json")
-    settings = notebooks.noted(file.parent, file.name)
-    settings["@jupyterlab/apputils-extension:notification"] = QUIET
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(json.dumps(settings, indent=1) + "\n", encoding="utf-8")
-
-
-def students(*, papers: Papers = "") -> None:
-    """Writes the notebooks to outputs/students without what solves the exercises.
-
-    The answers stand in the library; a cell asks it by the number of the exercise. What a check
-    has printed is taken out.
-
-    Args:
-        papers: by name or number (all).
-    """
-    folder = paths.outputs_dir() / "students"
-    folder.mkdir(parents=True, exist_ok=True)
-    for path in notebooks.choose(papers).values():
-        notebook = nbformat.read(path, as_version=4)
-        asked = [cell for cell in notebook.cells if "\ncheck(" in cell.source]
-        for cell in asked:
-            cell.outputs = []
-        nbformat.write(notebook, folder / path.name)
-        print(f"{path.name}: {len(asked)} exercises")
-    print(f"written to {folder}; the solutions stay in notebooks/solutions")
-
-
 # -- what stands in a cell -------------------------------------------------------------------------
-
-
-def _with_one_group(pattern: str) -> str:
-    with suppress(re.error):
-        if re.compile(pattern).groups == 1:
-            return pattern
-    raise ValueError("must be a regular expression with one group")
 
 
 class Slide(Schema):
@@ -122,7 +59,7 @@ class Slide(Schema):
             needed where something but code is shown.
         rows: which rows of a table, or lines of the code, are shown, from 1 (empty: all).
         columns: the same of a table's columns.
-        find: name -> regular expression with one group, searched in what the notebook printed.
+        find: name -> regular expression, searched in what the notebook printed; its group counts.
         otherwise: the headline of a run in which one of them is not found.
     """
 
@@ -135,7 +72,7 @@ class Slide(Schema):
     source: Literal["answers", "simulated", "published", "example"] | None = None
     rows: list[Count] = Field(default_factory=list)
     columns: list[Count] = Field(default_factory=list)
-    find: dict[str, Annotated[str, AfterValidator(_with_one_group)]] = Field(default_factory=dict)
+    find: dict[str, re.Pattern[str]] = Field(default_factory=dict)
     otherwise: str = ""
 
     @model_validator(mode="after")
@@ -144,11 +81,6 @@ class Slide(Schema):
             raise ValueError("needs a headline: only a figure has a title of its own")
         if self.show in PART and self.source is None:
             raise ValueError(f"shows a {self.show} and must name its source")
-        if self.find and not self.otherwise:
-            raise ValueError("must say in `otherwise` what stands there if nothing is found")
-        unknown = set(NAME.findall(self.headline + self.body + self.notes)) - set(self.find)
-        if unknown:
-            raise ValueError(f"names {', '.join(sorted(unknown))}, which `find` does not have")
         return self
 
 
@@ -181,7 +113,10 @@ def fill(cells: list[Any], leave_out: frozenset[str] = frozenset()) -> tuple[lis
             lines = enumerate(cell.source.split("\n") if slide.show == "code" else [], 1)
             code = "\n".join(line for n, line in lines if not slide.rows or n in slide.rows)
             told = _filled(slide, printed)
-            told["headline"] = told["headline"] or _title(outputs)
+            for output in outputs if not told["headline"] else []:
+                picture: Any = tree(output.data.get("text/html", "")).img or {}
+                about = output.metadata.get("image/png") or picture
+                told["headline"] = str(about.get("alt", ""))
             filled.append(
                 new_code_cell(code, outputs=outputs, metadata=told | {"section": section})
             )
@@ -216,22 +151,14 @@ def _exhibit(cell: Any, slide: Slide) -> list[Any]:
     return []
 
 
-def _title(outputs: list[Any]) -> str:
-    """The title of the picture that a slide shows."""
-    [shown] = outputs
-    picture: Any = tree(shown.data.get("text/html", "")).img or {}
-    about = shown.metadata.get("image/png") or picture
-    return str(about.get("alt", ""))
-
-
 def _filled(slide: Slide, printed: str) -> dict[str, Any]:
     """The slide with each {{name}} replaced; its other headline where something is not found."""
-    hits = {name: re.search(one, printed, re.MULTILINE) for name, one in slide.find.items()}
-    found = {name: " ".join(hit[1].split()) if hit else "" for name, hit in hits.items()}
-    told = slide.model_dump()
-    told["headline"] = slide.headline if all(found.values()) else slide.otherwise
+    hits = {n: re.search(one.pattern, printed, re.M) for n, one in slide.find.items()}
+    found = {name: " ".join(hit[hit.lastindex or 0].split()) for name, hit in hits.items() if hit}
+    told = slide.model_dump(exclude={"find"})
+    told["headline"] = slide.headline if all(hits.values()) else slide.otherwise
     for key in ("headline", "body", "notes"):
-        told[key] = NAME.sub(lambda hit: found[hit[1]] or "—", told[key])
+        told[key] = NAME.sub(lambda hit: found.get(hit[1], "—"), told[key])
     return told
 
 
