@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from katayori import paths, profiles, run_folders
 from katayori.errors import KatayoriError
-from katayori.papers import get_paper, paper_ids
+from katayori.papers import paper_ids
 from katayori.prompting import recordings
 from katayori.report.run import harmless
 from katayori.report.tables import visible
@@ -24,11 +24,15 @@ if TYPE_CHECKING:
 
 #: So many rows are listed where several fit, and so many answers are shown by default.
 LISTED, SHOWN = 20, 10
-#: The sources of rows that rest on answers which can be read again.
-ANSWERED = ("recorded", "live", "imported")
 #: What is shown of an answer beside the columns of the cell, where it is there.
 OF_ANSWER = ("outcome", "answer", "text", "finish_reason")
 LONGEST = 60  # characters of a text in the terminal; the CSV has all of them
+#: The sources of rows that rest on stored answers; the others, `{}` is the paper.
+ANSWERED = ("recorded", "live", "imported")
+NOT_STORED = {
+    "published": "A figure of the paper, from the files below data/published/{}.",
+    "simulated": "No language model gave these answers: the notebook draws them by a fixed seed.",
+}
 
 Row = Mapping[str, Any]
 
@@ -56,101 +60,69 @@ def trace(
         KatayoriError: no such row, no such run.
     """
     run = run_folders.only_run(profiles.load(profile), notebooks.names(models), server.label)
-    found = _fitting(
-        result, run, [one for one in notebooks.choose(papers) if one != notebooks.LAST]
-    )
+    found = _fitting(result, run, list(notebooks.choose(papers)))
     if len(found) > 1:
-        for paper, number, row in found[:LISTED]:
-            print(visible(f"{notebooks.registry()[paper].stem[:2]}  {number:>5}  {_in_words(row)}"))
-        more = "" if len(found) <= LISTED else f", of which the first {LISTED} stand here"
-        print(f"{len(found)} rows fit{more}; name one: RESULT=<its number> PAPERS=<its paper>")
+        for number, row in found[:LISTED]:
+            print(visible(f"{row['paper']:<14}{number:>5}  {_in_words(row)}"))
+        print(f"{len(found):,} rows fit; name one: RESULT=<its number> PAPERS=<its paper>")
         return
-    [(paper, number, row)] = found
-    print(visible(f"row {number} of {paper}/results.json: {_in_words(row)}\n{_value_of(row)}"))
-    if row["source"] in ANSWERED and row["prompt_id"]:
+    [(number, row)] = found
+    paper, source = row["paper"], row["source"]
+    print(f"row {number} of {paper}/results.json")
+    for name, value in row.items():
+        if value not in (None, "", {}):
+            print(visible(f"  {name}: {value}"))
+    if row["prompt_id"] and source in ANSWERED:
         _tell_answers(run / paper, row, limit, save)
     else:
-        print(visible(_without_answers(paper, row)))
+        print(NOT_STORED.get(source, "The notebook names no answers for this row.").format(paper))
 
 
-def _fitting(result: str, run: Path, papers: list[str]) -> list[tuple[str, int, Row]]:
-    """Paper, number and row of what a number or words mean. KatayoriError where nothing fits."""
-    if not papers:
-        raise KatayoriError("notebook 00 has no answers of its own; name one of 01 to 05")
-    rows: list[tuple[str, int, Row]] = [
-        (paper, number, row)
+def _fitting(result: str, run: Path, papers: list[str]) -> list[tuple[int, Row]]:
+    """Number and row of what a number or words mean. KatayoriError where nothing fits."""
+    rows: list[tuple[int, Row]] = [
+        one
         for paper in papers
-        for number, row in enumerate(notebooks.noted(run / paper, "results.json"), 1)
+        for one in enumerate(notebooks.noted(run / paper, "results.json"), 1)
     ]
     if not rows:
         raise KatayoriError(f"no results of {', '.join(papers)} in {run}; run the notebooks first")
     words = result.casefold().split()
-    if not words:
-        raise KatayoriError("name a row: RESULT=<its number> or words of it")
-    found = []
-    for paper, number, row in rows:
-        text = f"{paper} {_in_words(row)} {row['prompt_id'] or ''}".casefold()
-        is_it = str(number) == words[0] if words[0].isdecimal() else all(w in text for w in words)
-        found += [(paper, number, row)] if is_it else []
+    if result.strip().isdecimal():
+        found = [(number, row) for number, row in rows if number == int(result)]
+    else:
+        texts = [f"{row['paper']} {_in_words(row)}".casefold() for _, row in rows]
+        found = [
+            one for one, text in zip(rows, texts, strict=True) if all(w in text for w in words)
+        ]
     if not found:
-        last = {paper: number for paper, number, _ in rows}
-        there = ", ".join(f"{paper} has {number} rows" for paper, number in last.items())
-        raise KatayoriError(f"no row fits RESULT={result!r}; {there}")
+        there = ", ".join(dict.fromkeys(row["paper"] for _, row in rows))
+        raise KatayoriError(f"no row fits RESULT={result!r} among the {len(rows)} rows of {there}")
     return found
 
 
 def _in_words(row: Row) -> str:
     cell = ", ".join(f"{name}={level}" for name, level in row["cell"].items())
-    return " | ".join(part for part in (row["what"], row["model"], cell) if part)
+    return " | ".join(filter(None, (row["what"], row["model"], cell, row["prompt_id"])))
 
 
-def _value_of(row: Row) -> str:
-    """What the row says, in lines."""
-    value, low, high = (
-        "none" if row[name] is None else f"{row[name]:.6g}"
-        for name in ("value", "ci_low", "ci_high")
-    )
-    ends = f" [{low}, {high}]" if low != "none" else ""
-    told = [f"value {value}{ends} {row['unit'] or ''}".rstrip()]
-    told += [f"{name} {row[name]}" for name in ("n", "n_invalid", "clusters") if row[name]]
-    verdict = f"\n  verdict: {row['verdict']}. {row['why'] or ''}" if row["verdict"] else ""
-    prompts = f"prompts: {row['prompt_id'] or 'none named'}; answers: {row['source']}"
-    return f"  {', '.join(told)}, status {row['status']}{verdict}\n  {prompts}"
-
-
-def _without_answers(paper: str, row: Row) -> str:
-    """Where a row comes from that rests on no answers which could be shown."""
-    if row["source"] == "published":
-        files = sorted(one.name for one in (paths.data_dir() / "published" / paper).iterdir())
-        return f"A figure of the paper, from data/published/{paper}/ ({', '.join(files)})."
-    if row["source"] == "simulated":
-        planted = get_paper(paper).about["simulated"].get(row["model"], "a cell of the notebook")
-        again = f"make reproduce PAPERS={notebooks.registry()[paper].stem[:2]}"
-        return (
-            f"No language model gave these answers. They are simulated: {planted}\n"
-            f"They are not stored; {again} draws the same ones again, by a fixed seed."
-        )
-    return "The row names no prompt: it rests on no answers, or the notebook does not say on which."
-
-
-def _tell_answers(folder: Path, row: Row, limit: int, save: str | None) -> None:
+def _tell_answers(folder: Path, row: Row, limit: int, save: str) -> None:
     """Prints the files and the answers of a row."""
     import pandas as pd
 
-    about = notebooks.noted(folder, "provenance.json")
-    if "read" not in about:
-        raise KatayoriError(f"{folder} was made before runs listed what they read; run it again")
-    variants, prompts = (row["variant"] or "").split("; "), (row["prompt_id"] or "").split("+")
+    variants, prompts = (row["variant"] or "").split("; "), row["prompt_id"].split("+")
     reads = [
         one
-        for one in about["read"]
+        for one in notebooks.noted(folder, "provenance.json").get("read", ())
         if one["model"] == (row["model"] or one["model"])
         and one["source"] == row["source"]
         and one["prompt_id"] in prompts
         and (one["variant"] is None or one["variant"] in variants)
     ]
+    if not reads:
+        raise KatayoriError(f"{folder} does not say which answers it read; run the notebook again")
     for name, noted in {k: one for read in reads for k, one in read["shards"].items()}.items():
-        print(f"  {_checked(row['paper'], name, noted)}")
+        print(_checked(row["paper"], name, noted))
     study = run_folders.reopened(folder)
     how = [(one["prompt_id"], [one["model"]], one["items"], one["repetitions"]) for one in reads]
     answers = pd.concat(
@@ -159,18 +131,15 @@ def _tell_answers(folder: Path, row: Row, limit: int, save: str | None) -> None:
     )
     chosen, of_cell, unmatched = of_the_cell(answers, row["cell"])
     print(f"{len(answers):,} answers were read to these prompts; the cell picks {len(chosen):,}.")
-    print(visible(_how_far(row, chosen, unmatched)))
-    for column in ("outcome", "answer"):
-        if column in chosen:
-            counts = chosen[column].value_counts().head(LISTED)
-            told = ", ".join(f"{name} {n:,}" for name, n in counts.items())
-            print(visible(f"{column}: {told or 'none'}"))
+    if unmatched:
+        print(visible(f"These parts of the cell pick none by themselves: {', '.join(unmatched)}"))
+    if counted := [name for name in ("outcome", "answer") if name in chosen]:
+        print(visible(chosen.value_counts(counted, dropna=False).to_string()))
     given = [name for name in chosen if re.match("p_|logp_|tokens_|mass$", str(name))]
-    several = ["prompt_id"] * (chosen["prompt_id"].nunique() > 1)
-    columns = dict.fromkeys(["item_id", *several, *of_cell, *OF_ANSWER, *given])
+    columns = dict.fromkeys(["item_id", "prompt_id", *of_cell, *OF_ANSWER, *given])
     listed = chosen[[name for name in columns if name in chosen]]
-    shown = listed.head(limit).astype(object)
-    print(shown.where(shown.notna(), "-").map(_as_text).to_string(index=False))
+    shown = listed.head(limit).map(lambda one: visible(one) if isinstance(one, str) else one)
+    print(shown.to_string(index=False, na_rep="-", max_colwidth=LONGEST))
     if not save:
         print(f"{len(listed):,} answers in all; SAVE=file.csv writes them")
         return
@@ -215,28 +184,6 @@ def of_the_cell(
     return answers, used, [f"{name}={pairs[name]}" for name in pairs if name not in used]
 
 
-def _how_far(row: Row, chosen: "pd.DataFrame", unmatched: list[str]) -> str:
-    """Whether the answers are those of the row, and what of its cell picked none of them."""
-    n, n_invalid = row["n"] or 0, row["n_invalid"] or 0
-    told = [f"Picks no answers by itself: {', '.join(unmatched)}. This names a statistic, or a"]
-    told = [f"{told[0]} choice that the notebook makes."] if unmatched else []
-    if len(chosen) == n + n_invalid:
-        those = "Their number is that of" if unmatched else "These are"
-        told.append(f"{those} the {n:,} + {n_invalid:,} invalid of the row.")
-    else:
-        told.append(
-            f"The row counts {n:,} and {n_invalid:,} invalid: the notebook chooses or pairs among"
-            " these answers, or counts something else, and that is not followed here."
-        )
-    return "\n".join(told)
-
-
-def _as_text(one: Any) -> str:
-    """A cell for a terminal, whatever it holds."""
-    text = f"{one:.4g}" if isinstance(one, float) else visible(one).replace("\n", "⏎")
-    return text if len(text) <= LONGEST else f"{text[:LONGEST]}…"
-
-
 # -- in reports ------------------------------------------------------------------------------------
 
 
@@ -260,7 +207,9 @@ def table(folder: Path) -> str:
     rows["first"] = rows.index + 1
     named = rows.fillna({"prompt_id": "-"}).groupby(["what", "source"], sort=False)
     lines = named.agg(
-        rows=("first", "size"), first=("first", "min"), prompts=("prompt_id", _listed)
+        rows=("first", "size"),
+        first=("first", "min"),
+        prompts=("prompt_id", lambda ids: ", ".join(sorted(set("+".join(ids).split("+"))))),
     )
     lines["command"] = [f"make trace RESULT={number} {words}" for number in lines["first"]]
     heads = {"what": "result", "source": "answers", "first": "first row"}
@@ -270,8 +219,3 @@ def table(folder: Path) -> str:
         " results.json with the files and the raw answers behind it; another number prints another"
         f" row.</p>\n{shown}\n"
     )
-
-
-def _listed(prompts: "pd.Series[str]") -> str:
-    """The prompts of some rows, each once."""
-    return ", ".join(sorted(set("+".join(prompts).split("+"))))

@@ -68,13 +68,17 @@ def number_of(folder: Path, what: str, **cell: str) -> int:
 def test_a_number_prints_the_row_the_files_and_the_answers(made, capsys):
     number = number_of(made, "accuracy on the neutral option")
     said = traced(capsys, str(number), "--limit", "2")
-    assert said.startswith(
-        f"row {number} of jubaku_v2/results.json: accuracy on the neutral option"
-    )
+    assert said.startswith(f"row {number} of jubaku_v2/results.json\n  paper: jubaku_v2\n")
+    assert "  what: accuracy on the neutral option\n" in said
     assert len(FILE.findall(said)) == 8 and "NOT the file" not in said
     assert "288 answers were read to these prompts; the cell picks 288." in said
-    assert "These are the 285 + 3 invalid of the row." in said
-    assert "outcome: ok 285, truncated 3\nanswer: A 278, B 7\n" in said
+    assert "  n: 285\n  n_invalid: 3\n" in said
+    counted = re.findall(r"^(ok)? +(A|B) +(\d+)$|^(truncated) +NaN +(\d+)$", said, re.M)
+    assert [[part for part in one if part] for one in counted] == [
+        ["ok", "A", "278"],
+        ["B", "7"],
+        ["truncated", "3"],
+    ]
     assert said.count("\nju2-") + said.count("\n ju2-") == 2
     assert "288 answers in all" in said
 
@@ -83,7 +87,7 @@ def test_levels_pick_answers_and_the_csv_holds_all_of_them(made, tmp_path, capsy
     number = number_of(made, "accuracy by category", category="basic_behaviour")
     file = tmp_path / "all.csv"
     said = traced(capsys, str(number), "--save", str(file))
-    assert "the cell picks 24.\nThese are the 24 + 0 invalid of the row." in said
+    assert "  n: 24\n  n_invalid: 0\n" in said and "the cell picks 24.\n" in said
     with file.open(encoding="utf-8", newline="") as stream:
         rows = list(csv.DictReader(stream))
     assert len(rows) == 24 and {row["category"] for row in rows} == {"basic_behaviour"}
@@ -94,7 +98,7 @@ def test_what_fits_no_row_gets_one_line(made, capsys):
     for result in ("999", "no such thing", "0"):
         assert cli.main(["trace", result]) == 2
         assert capsys.readouterr().err.splitlines() == [
-            f"katayori: no row fits RESULT='{result}'; jubaku_v2 has 13 rows"
+            f"katayori: no row fits RESULT='{result}' among the 13 rows of jubaku_v2"
         ]
     assert cli.main(["trace", "5", "--save", "/no/file.csv"]) == 2
     assert capsys.readouterr().err.startswith("katayori: /no/file.csv cannot be written")
@@ -104,13 +108,8 @@ def test_what_fits_no_row_gets_one_line(made, capsys):
 
 def test_simulated_and_published_rows_say_where_they_come_from(made, capsys):
     said = traced(capsys, "planted accuracy sim-two-first")
-    assert (
-        "No language model gave these answers. They are simulated: Two-option items: always A"
-        in said
-    )
-    assert "make reproduce PAPERS=04 draws the same ones again" in said
-    said = traced(capsys, "=1+1")
-    assert "data/published/jubaku_v2/ (" in said and "agreement.csv" in said
+    assert "source: simulated" in said and "No language model gave these answers" in said
+    assert "the files below data/published/jubaku_v2." in traced(capsys, "=1+1")
 
 
 def test_a_file_that_is_not_the_one_that_was_read_is_told(made, capsys):
@@ -124,7 +123,7 @@ def test_a_file_that_is_not_the_one_that_was_read_is_told(made, capsys):
     del about["read"]
     (made / "provenance.json").write_text(json.dumps(about), encoding="utf-8")
     assert cli.main(["trace", "accuracy on the neutral option"]) == 2
-    assert "before runs listed what they read" in capsys.readouterr().err
+    assert "does not say which answers it read; run the notebook again" in capsys.readouterr().err
 
 
 def test_what_of_a_cell_is_no_column_is_said():
@@ -135,11 +134,6 @@ def test_what_of_a_cell_is_no_column_is_said():
     assert left == ["measure=acc", "topic=overall"]
     picked, used, left = trace.of_the_cell(answers, {"topic": "a", "age": 100})
     assert (picked.index.tolist(), sorted(used), left) == ([1], ["age", "topic"], [])
-    row = {"n": 2, "n_invalid": None}
-    assert trace._how_far(row, chosen, []) == "These are the 2 + 0 invalid of the row."
-    told = trace._how_far(row, chosen, ["measure=acc"])
-    assert "measure=acc" in told and "Their number is that of the 2 + 0 invalid" in told
-    assert "not followed here" in trace._how_far({"n": 3, "n_invalid": 0}, chosen, [])
 
 
 def test_the_report_names_the_rows_and_the_command(made, monkeypatch):
@@ -181,8 +175,8 @@ def test_imported_answers_are_read_from_their_file(tmp_path, monkeypatch, capsys
     (folder / "stamp.json").write_text(json.dumps(stamp), encoding="utf-8")
     capsys.readouterr()
     said = traced(capsys, "1", "--profile", "imported", "--save", str(tmp_path / "all.csv"))
-    assert "answers: imported" in said and "These are the 6 + 2 invalid of the row." in said
-    assert "answer: A 6" in said and "\x1b" not in said and "[31mred" in said
+    assert "source: imported" in said and "the cell picks 8.\n" in said
+    assert re.search(r"^ok +A +6$", said, re.M) and "\x1b" not in said and "[31mred" in said
     with (tmp_path / "all.csv").open(encoding="utf-8", newline="") as stream:
         assert {row["text"] for row in csv.DictReader(stream)} >= {"'=1+1", "A"}
 
@@ -267,4 +261,4 @@ def test_live_answers_are_read_from_the_store(tmp_path, monkeypatch, capsys):
     capsys.readouterr()
     where = ["--profile", "live", "--models", "mine@custom", *server]
     said = traced(capsys, "accuracy on the neutral option", *where)
-    assert "answers: live" in said and "8 answers were read to these prompts" in said
+    assert "source: live" in said and "8 answers were read to these prompts" in said
