@@ -3,6 +3,8 @@ SHELL := /bin/sh
 BIN := .venv/bin
 NOTEBOOKS := $(sort $(wildcard notebooks/*.ipynb))
 export PYTHONPATH :=
+# Else each of the many processes of a run would compile every library anew, half of what its start takes.
+unexport PYTHONDONTWRITEBYTECODE
 
 # A mistyped variable (PAPER=) must not be ignored in silence.
 VARIABLES := PYTHON PAPERS PROFILE MODELS PROMPTS LIMIT ENGINE BASE_URL LABEL FRESH BUDGET A B RUNS LOG RESULT SAVE ARGS
