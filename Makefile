@@ -26,6 +26,15 @@ SERVER = $(call option,BASE_URL,base-url) $(call option,LABEL,label)
 FRESHLY = $(if $(filter-out 0,$(FRESH)),--fresh)
 ASKING = $(OPTIONS) $(call option,ENGINE,engine) $(SERVER) $(FRESHLY)
 KATAYORI = @$(BIN)/python -m katayori
+# Scripts of a folder, those that ARGS names or all, one after another; nothing runs if a name is wrong.
+scripts = $(basename $(notdir $(filter-out $1/_%,$(sort $(wildcard $1/*.py)))))
+define RUN
+@set -f; \
+for one in $$ARGS; do case ' $(call scripts,$1) ' in *" $$one "*) ;; *) \
+  printf 'katayori: no script %s in $1; there are: $(call scripts,$1)\n' "$$one" >&2; exit 2;; esac; done; \
+failed=0; for one in $${ARGS:-$(call scripts,$1)}; do \
+  echo "== $$one"; $(BIN)/python "$1/$$one.py" || failed=1; done; exit $$failed
+endef
 # Options in words, split as a shell splits them; the program does it (cli), so that nothing in them is run.
 WORDS = $(call option,ARGS,args)
 
@@ -133,7 +142,7 @@ doctor: setup  ## what works on this machine, and the remedy for what does not
 	$(KATAYORI) doctor $(WORDS)
 
 bench: setup  ## run the benchmarks, one after another
-	$(KATAYORI) bench $(WORDS)
+	$(call RUN,lib/benchmarks)
 
 nb: setup  ## execute the committed notebooks in place on their default parameters
 	$(KATAYORI) nb $(call option,PAPERS,papers) $(WORDS)
@@ -147,7 +156,7 @@ slides: setup  ## a talk of each notebook in outputs/slides, one HTML file each 
 	$(KATAYORI) slides $(call option,PAPERS,papers) $(call option,PROFILE,profile) $(call option,MODELS,models) $(WORDS)
 
 simulate: setup  ## run the scripts of data/simulated, half an hour on an idle core (ARGS="power verdicts": some)
-	$(KATAYORI) simulate $(WORDS)
+	$(call RUN,data/simulated)
 
 lock: setup  ## resolve the dependencies anew into lib/requirements.lock and environment.yml
 	@PYTHONPATH=lib $(BIN)/python -m katayori_tools.environment lock

@@ -52,10 +52,8 @@ COMMANDS = {
     "review": ("review", "a form for readers of the Japanese items, and its log"),
     "construct": ("construct", "make cases as JUBAKU-v2 was made"),
     "doctor": ("doctor", "what works on this machine, and the remedy for what does not"),
-    "bench": ("doctor", "run the benchmarks one after another"),
     "nb": ("reproduce", "execute the committed notebooks in place on their default parameters"),
     "slides": ("slides", "a talk of each executed notebook, one HTML file without network"),
-    "simulate": ("doctor", "run the scripts of data/simulated, or those that are named"),
 }
 #: What goes wrong with files and disks; anything else is an error of ours and keeps its traceback.
 OF_FILES = {

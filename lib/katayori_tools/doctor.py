@@ -1,5 +1,4 @@
-"""`make doctor`: one line a thing that may be missing, with the remedy; `make bench` and
-`make simulate` run the scripts of a folder.
+"""`make doctor`: one line a thing that may be missing, with the remedy.
 
 Keys are never printed, only whether they are set.
 """
@@ -7,15 +6,13 @@ Keys are never printed, only whether they are set.
 import os
 import shutil
 import socket
-import subprocess
 import sys
-from collections.abc import Iterator, Sequence
-from pathlib import Path
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from katayori import paths
-from katayori.errors import KatayoriError, expect
+from katayori.errors import KatayoriError
 from katayori.provenance import version
 from katayori.report.tables import visible
 from katayori_tools import environment
@@ -35,23 +32,18 @@ def _machine(_: str) -> Iterator[Line]:
     locked = environment.locked()
     installed = {name: version(name) or "missing" for name in locked}
     wrong = [f"{n} {installed[n]} (lock: {locked[n]})" for n in locked if installed[n] != locked[n]]
-    if wrong:
-        listed = "; ".join(wrong[:LISTED])
-        yield PROBLEM, "packages", f"{listed} ({len(wrong)} in all): make setup"
-    else:
-        yield OK, "packages", "as in lib/requirements.lock"
+    listed = f"{'; '.join(wrong[:LISTED])} ({len(wrong)} in all): make setup"
+    yield PROBLEM if wrong else OK, "packages", listed if wrong else "as in lib/requirements.lock"
     for subject, folder in (("disk, checkout", paths.root()), ("disk, cache", paths.cache_dir())):
         folder = next(each for each in (folder, *folder.parents) if each.exists())
         free = shutil.disk_usage(folder).free / 1e9
         state = OK if free > ENOUGH else PROBLEM if free < TOO_LITTLE else ABSENT
         need = "" if state == OK else f"; weights of local models need up to {ENOUGH} GB"
         yield state, subject, f"{free:.1f} GB free at {folder}{need}"
-    without = {
-        "uv": (environment.find_uv(), "set-up falls back on pip, which is slower"),
-        "browser": (find_browser(), "no Chromium: the browser tests are skipped"),
-    }
-    for subject, (found, remedy) in without.items():
-        yield OK if found else ABSENT, subject, found or f"absent: {remedy}"
+    uv, browser = environment.find_uv(), find_browser()
+    yield OK if uv else ABSENT, "uv", uv or "absent: set-up falls back on pip, which is slower"
+    about = "absent: no Chromium, so the browser tests are skipped"
+    yield OK if browser else ABSENT, "browser", browser or about
 
 
 def find_browser() -> str | None:
@@ -63,19 +55,14 @@ def _data(_: str) -> Iterator[Line]:
     from katayori_tools import datasets
 
     for folder in paths.mirror_dirs():
-        if folder.is_dir():
-            yield OK, "mirror", str(folder)
-        else:
-            yield PROBLEM, "mirror", f"{folder} is absent"
+        is_there = folder.is_dir()
+        yield OK if is_there else PROBLEM, "mirror", f"{folder}{'' if is_there else ' is absent'}"
     if not paths.mirror_dirs():
-        text = "KATAYORI_MIRROR is not set: make data downloads third-party data"
-        yield ABSENT, "mirror", text
-    for row in datasets.table().to_dict("records"):
-        state = ABSENT if row["status"] == "absent" else OK
-        text = f"{row['status']} ({row['access']})"
-        if state == ABSENT and row["access"] == "download":
-            text += f"; make data ARGS={row['id']}"
-        yield state, f"data {row['id']}", text
+        yield ABSENT, "mirror", "KATAYORI_MIRROR is not set: make data downloads third-party data"
+    for row in datasets.table().itertuples():
+        state = ABSENT if row.status == "absent" else OK
+        remedy = f"; make data ARGS={row.id}" if (state, row.access) == (ABSENT, "download") else ""
+        yield state, f"data {row.id}", f"{row.status} ({row.access}){remedy}"
 
 
 def _endpoints(_: str) -> Iterator[Line]:
@@ -120,13 +107,6 @@ def _probe(model_id: str) -> Iterator[Line]:
     model, endpoint = models.get_model(model_id)
     returned, text = asyncio.run(planning.probe_logprobs(model, endpoint))
     yield OK if returned else ABSENT, f"probe {model_id}", text
-    if models.abilities(model, endpoint).get("prefill") is True:
-        text = f"endpoint {endpoint.name} continues a given start of the answer"
-        yield OK, f"probe {model_id}", text
-    else:
-        text = f"endpoint {endpoint.name} is not known to continue a given start of the answer"
-        text += ", so prompts that need it are not asked; vllm, llamacpp and completions are"
-        yield ABSENT, f"probe {model_id}", text
 
 
 def doctor(*, probe: str = "") -> int:
@@ -146,34 +126,3 @@ def doctor(*, probe: str = "") -> int:
             print(f"{state:<8}{subject:<28}{visible(text)}")  # the probe repeats what a server said
             is_broken |= state == PROBLEM
     return int(is_broken)
-
-
-def bench(names: Sequence[str] = ()) -> int:
-    """Runs the benchmarks one after another, since they would disturb each other's times; 1 where
-    one failed.
-
-    Args:
-        names: scripts of lib/benchmarks (all).
-    """
-    return _scripts(paths.root() / "lib" / "benchmarks", names, "benchmark")
-
-
-def simulate(names: Sequence[str] = ()) -> int:
-    """Runs the simulations one after another, each writes its tables beside it; 1 where one failed.
-
-    Args:
-        names: scripts of data/simulated (all, half an hour on an idle core).
-    """
-    return _scripts(paths.root() / "data" / "simulated", names, "simulation")
-
-
-def _scripts(folder: Path, names: Sequence[str], what: str) -> int:
-    """Runs the scripts of a folder, each in a process of its own; 1 where one failed."""
-    scripts = {path.stem: path for path in sorted(folder.glob("[!_]*.py"))}
-    for name in names:
-        expect(name, scripts, what)
-    failed = False
-    for name in names or scripts:
-        print(f"== {name}", flush=True)
-        failed |= subprocess.run([sys.executable, scripts[name]]).returncode != 0
-    return int(failed)

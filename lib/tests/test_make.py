@@ -17,8 +17,10 @@ from katayori_tools import cli
 
 MAKEFILE = (paths.root() / "Makefile").read_text(encoding="utf-8")
 VARIABLES = re.search(r"^VARIABLES := (.+)$", MAKEFILE, re.M)[1].split()
+#: By target: the folder whose scripts it runs, those that ARGS names.
+SCRIPTS = {"bench": "lib/benchmarks", "simulate": "data/simulated"}
 #: Those that ask or print, without `clean` and what would remove files.
-TARGETS = sorted(set(re.findall(r"^([a-z][a-z-]*):", MAKEFILE, re.M)) - {"help", "clean"})
+TARGETS = sorted({*re.findall(r"^([a-z][a-z-]*):", MAKEFILE, re.M)} - {"help", "clean", *SCRIPTS})
 #: Whatever make or a shell might read in a value; `ran` is what would be there afterwards.
 ODD = (
     """--fresh'; touch ran; echo '" ; touch ran ; " `touch ran` $(touch ran) $(shell touch ran)"""
@@ -74,7 +76,6 @@ def test_every_value_reaches_the_program_whole_and_nothing_is_run(checkout):
     assert f"--budget={ODD}" in commands["live"] and f"--budget={ODD}" not in commands["record"]
     assert commands["analyse"] == [ODD, f"--args={ODD}"]
     assert f"--runs={ODD}" in commands["compare"] and f"--runs={ODD}" in commands["site"]
-    assert len(commands) > 20
     for words in commands.values():
         assert all(word == "--fresh" or word.endswith(ODD) for word in words)
 
@@ -107,6 +108,25 @@ def test_a_value_from_the_environment_is_data_as_well(checkout):
 def test_an_empty_value_is_no_value_and_fresh_zero_is_not_fresh(checkout):
     assert make(checkout, "estimate", "LABEL=", "FRESH=0")[-1] == ["-m", "katayori", "estimate"]
     assert make(checkout, "estimate", "FRESH=1")[-1][3:] == ["--fresh"]
+
+
+@pytest.mark.parametrize(("target", "folder"), SCRIPTS.items())
+def test_scripts_run_one_after_another_and_are_checked_first(checkout, request, target, folder):
+    scripts = checkout / folder
+    scripts.mkdir(parents=True)
+    request.addfinalizer(lambda: shutil.rmtree(checkout / folder.split("/")[0]))
+    for name in ("one", "two", "_part"):
+        (scripts / f"{name}.py").touch()
+    ran = [words for words in make(checkout, target) if words[0] != "-c"]
+    assert [words[0].split("\n")[-1] for words in ran[-2:]] == [
+        f"{folder}/{n}.py" for n in ("one", "two")
+    ]
+    for wrong in ("three", "*", "_part", ODD):
+        with pytest.raises(
+            AssertionError, match=r"katayori: no script .*; there are: one two"
+        ) as told:
+            make(checkout, target, f"ARGS=one {wrong}")
+        assert "== one" not in str(told.value)
 
 
 def test_pages_tools_are_set_up_where_a_page_is_made(checkout):

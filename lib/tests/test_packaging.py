@@ -141,18 +141,18 @@ def test_data_without_a_checkout_are_one_line(installed, ask):
 
 def test_a_missing_package_is_one_line_and_a_fault_of_ours_is_not(monkeypatch, capsys):
     def fails(name: str) -> None:
-        def bench():
+        def ill():
             raise ModuleNotFoundError(name=name)
 
-        monkeypatch.setattr(doctor, "bench", bench)
+        monkeypatch.setattr(doctor, "doctor", ill)
 
     fails("openai")
-    assert cli.main(["bench"]) == 2
+    assert cli.main(["doctor"]) == 2
     message = capsys.readouterr().err
     assert message.startswith("katayori: the package openai is missing") and "[all]" in message
     fails("katayori.gone")
     with pytest.raises(ModuleNotFoundError):
-        cli.main(["bench"])
+        cli.main(["doctor"])
 
 
 # -- the real thing --------------------------------------------------------------------------------

@@ -349,18 +349,3 @@ def test_doctor_names_remedies_and_no_key(capsys, monkeypatch):
     for subject in ("python", "packages", "disk", "mirror", "endpoint openai", "browser", "uv"):
         assert subject in out
     assert "key set" in out
-
-
-@pytest.mark.parametrize(
-    ("command", "folder"), [("bench", "lib/benchmarks"), ("simulate", "data/simulated")]
-)
-def test_scripts_run_one_after_another_and_are_checked_first(house, capfd, command, folder):
-    scripts = house / folder
-    scripts.mkdir(parents=True)
-    (scripts / "one.py").write_text("print('one ran')")
-    (scripts / "two.py").write_text("raise SystemExit(3)")
-    assert cli.main([command]) == 1
-    assert "one ran" in capfd.readouterr().out
-    assert cli.main([command, "one", "three"]) == 2
-    said = capfd.readouterr()
-    assert "one, two" in said.err and "one ran" not in said.out
