@@ -8,7 +8,7 @@ The program is the one that `make site` runs for its pages. The goal of a redraw
 import argparse
 import time
 
-from katayori_tools import notebooks, site_pages
+from katayori_tools import notebooks, site
 
 GOAL = 0.3
 
@@ -20,11 +20,11 @@ def main() -> None:
     args = parser.parse_args()
     print(f"{'notebook':<20}{'first s':>10}{'redraw s':>10}  goal: below {GOAL} s")
     for paper, path in notebooks.choose(args.papers).items():
-        if program := site_pages.program(path):
+        if program := site.program(path):
             begin = time.perf_counter()
-            site_pages.states(program, 1)
+            site.states(program, 1)
             first = time.perf_counter()
-            count = len(site_pages.states(program, args.states)["states"])
+            count = len(site.states(program, args.states)["states"])
             redraw = (time.perf_counter() - first) / count
             print(f"{paper:<20}{first - begin:>10.2f}{redraw:>10.3f}", flush=True)
 

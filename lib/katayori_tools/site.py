@@ -1,27 +1,53 @@
 """`make site`: a run as pages that need neither a server nor the network.
 
 Sphinx makes them, with myst-nb and the theme of PyData, from texts in lib/pages, the executed
-notebooks of the run, and pages that are computed from its results (`site_pages`). Settings are in
+notebooks of the run, and pages that are computed from its results. A computed page is a notebook of
+texts and outputs, so that nothing of a run can break out of its place. Settings are in
 lib/pages/conf.py, what we add to Sphinx in `site_sphinx`.
+
+A playground shows what a notebook's own `playground(sliders, draw)` cell shows: all states are
+computed by `draw` while the pages are made and kept as a script beside them; `playground.js` picks
+one by the sliders. The cell is the repository's own, never that of a run folder, which may come
+from elsewhere.
 """
 
+import ast
+import base64
+import json
 import os
 import re
 import shutil
+import symtable
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import ExitStack
 from importlib.util import find_spec
 from io import StringIO
+from itertools import product
+from math import prod
 from multiprocessing import get_context
 from pathlib import Path
+from runpy import run_path
+from typing import TYPE_CHECKING, Any, TypeAlias
+from unittest.mock import patch
+
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
 from katayori import paths, profiles, run_folders
+from katayori.data import paper_facts
 from katayori.errors import KatayoriError
 from katayori.papers import paper_ids
+from katayori.report import explorers
 from katayori.report.headlines import read_results
 from katayori.report.names import terms
-from katayori_tools import compare, notebooks, pages, paper_files, site_pages
+from katayori.report.tables import escape, show, visible
+from katayori_tools import compare, notebooks, pages, paper_files
+from katayori_tools.first_page import LIMIT_NOTE
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 #: Where the texts of the pages, their settings and their styles lie.
 TEXTS = paths.root() / "lib" / "pages"
@@ -38,6 +64,20 @@ ELSEWHERE = {
     "changelog": "lib/CHANGELOG.md",
     "contributing": ".github/CONTRIBUTING.md",
 }
+#: Columns of a table of values.
+VALUES = "name run source measure means shown verdict control limit n n_invalid clusters prompt_id"
+VALUES = VALUES.split()
+HEADS = {"shown": "value [95 % interval]", "name": "model", "prompt_id": "prompt"}
+#: Name of a slider -> its lowest value, highest value, step and start.
+Sliders: TypeAlias = Mapping[str, tuple[float, float, float, float]]
+CALL = "\nplayground("
+#: States of one playground: so that each slider has its ends, and so that it has more than these.
+MOST, ENOUGH = 200, 60
+HEADING = re.compile(r"^(#{1,4} .+)$", re.M)
+READ_FIRST = """
+*Recorded* answers are real replies of small local models and say nothing of larger ones.
+*Simulated* respondents have planted behaviour and only prove that a measure works. The questions
+are our own unless a page says otherwise, so no number here replicates a published one."""
 
 # -- sources ---------------------------------------------------------------------------------------
 
@@ -83,7 +123,282 @@ def led(path: Path, targets: Mapping[Path, str], folder: Path) -> str:
     return "".join(piece if n % 2 else LINK.sub(one, piece) for n, piece in enumerate(pieces))
 
 
-# -- pages -----------------------------------------------------------------------------------------
+# -- parts of pages --------------------------------------------------------------------------------
+
+
+def html(markup: str) -> Any:
+    """A cell that shows HTML and no code."""
+    output = new_output("display_data", data={"text/html": markup})
+    return new_code_cell("0", outputs=[output], metadata={"tags": ["remove-input"]})
+
+
+def page(cells: Iterable[Any]) -> str:
+    """A page as the source of a notebook."""
+    metadata = {"language_info": {"name": "python"}}
+    return json.dumps(new_notebook(cells=list(cells), metadata=metadata), ensure_ascii=False)
+
+
+def bare(words: str) -> str:
+    """Words in which nothing is markup of MyST: any sign means itself behind a backslash."""
+    return re.sub(r"[!-/:-@\[-`{-~]", r"\\\g<0>", words)
+
+
+def listed(lines: Iterable[str], mark: str = "-") -> str:
+    """A list in Markdown."""
+    return "\n".join(f"{mark} {line}" for line in lines)
+
+
+# -- a notebook ------------------------------------------------------------------------------------
+
+
+def notebook_page(paper: str, executed: Path) -> str:
+    """An executed notebook, with the origin of its answers under the title; its playground answers
+    by a script.
+    """
+    folder = executed.parent.absolute()
+    notebook = pages.load(executed)
+    cells: list[Any] = []
+    for cell in notebook.cells:
+        if cell.cell_type == "markdown":
+            cells += _texts(visible(cell.source), folder)
+        elif cell.cell_type == "code" and cell.source.strip():
+            folded = [] if pages.shows_method(cell) else ["hide-input"]
+            outputs = [_output(one, folder) for one in cell.outputs]
+            if CALL in cell.source:
+                outputs = [_playground(paper, outputs)]
+            image = {"image": _of_picture(cell.outputs)}
+            metadata = {"tags": folded, "mystnb": image}
+            cells.append(new_code_cell(visible(cell.source), outputs=outputs, metadata=metadata))
+    cells.insert(1, html(pages.banner(folder)))
+    foot = f"{pages.footer(folder)} Its tables, figures and results lie in the folder {paper}."
+    whole = page([*cells, html(f'<p class="foot">{escape(foot)}</p>')])
+    return whole.replace(str(folder), ".")
+
+
+def _texts(source: str, folder: Path) -> Iterator[Any]:
+    """Headings as Sphinx lists them, the rest as HTML: no directive of a run is followed."""
+    for piece in HEADING.split(source):
+        if HEADING.fullmatch(piece):
+            marks, _, words = piece.partition(" ")
+            yield new_markdown_cell(f"{marks} {bare(words)}")
+        elif piece.strip():
+            yield html(pages.markdown(piece, folder))
+
+
+def _output(output: Any, folder: Path) -> Any:
+    """An output as HTML where it has any; a widget shows what stands in for it."""
+    data = output.get("data", {})
+    markup = "".join(data.get("text/html", ""))
+    if "text/markdown" in data and not markup:
+        markup = pages.markdown("".join(data["text/markdown"]), folder)
+    return new_output("display_data", data={"text/html": markup}) if markup else output
+
+
+def _of_picture(outputs: Iterable[Any]) -> dict[str, Any]:
+    """Words and width of the picture of a cell."""
+    known = [one.get("metadata", {}).get("image/png") for one in outputs]
+    about: dict[str, Any] = next(filter(None, known), {})
+    return {"alt": about.get("alt") or "Figure", "width": f"{about.get('width', 614)}px"}
+
+
+def _playground(paper: str, outputs: list[Any]) -> Any:
+    """The place of sliders; the state in which they start stands there until the script runs."""
+    start = "".join(one.get("data", {}).get("text/html", "") for one in outputs)
+    markup = f'<div class="playground" id="playground-{paper}">{start}</div>'
+    return new_output("display_data", data={"text/html": markup})
+
+
+# -- a paper ---------------------------------------------------------------------------------------
+
+
+def paper_page(about: dict[str, Any], folder: Path, missing: str) -> str:
+    """A paper for people who only read.
+
+    Args:
+        about: of `paper_files`. folder: of its run. missing: why there is no run.
+    """
+    told = about["page"]
+    opening = f"# {told['title']}\n\n**In one sentence:** {about['asks']}"
+    cells = [new_markdown_cell(opening), html(f'<p lang="ja">{escape(told["ja"])}</p>')]
+    if missing:
+        found = [html(f'<p class="missing">{escape(missing)}</p>')]
+    else:
+        picture = folder / "figures" / f"{told['figure']}.png"
+        if picture.is_file():
+            data = base64.b64encode(picture.read_bytes()).decode()
+            alt = f'alt="{escape(told["title"])}" width="614"'
+            cells.append(html(f'<img {alt} src="data:image/png;base64,{data}">'))
+        cells.append(html(pages.banner(folder)))
+        found = [_values(compare.side_by_side([("", read_results(folder))]))]
+    method = listed(told["method"], "1.")
+    command = f"make reproduce PAPERS={about['id']}\nmake live PAPERS={about['id']} MODELS=<model>"
+    book = f"notebooks/{about['notebook']}.ipynb"
+    cells += [
+        new_markdown_cell(f"## What it found here\n\n{READ_FIRST}"),
+        *found,
+        new_markdown_cell(f"## What it cannot see\n\n{listed(told['cannot_see'])}"),
+        new_markdown_cell(f"## The question\n\n{told['question']}"),
+        new_markdown_cell(f"## The method\n\n{method}\n\nDenominator: {about['denominator']}."),
+        new_markdown_cell(f"## What differs from the paper\n\n{listed(told['differs'])}"),
+        new_markdown_cell(f"## How to run it\n\n```sh\n{command}\n```\n\nEvery step: `{book}`."),
+    ]
+    return page(cells)
+
+
+# -- models and terms ------------------------------------------------------------------------------
+
+
+def models_page(frame: "pd.DataFrame") -> str:
+    """Any number of models over the headlines, a table a paper.
+
+    Args:
+        frame: of `side_by_side`; empty where no model has a headline.
+    """
+    opening = Path(__file__).with_name("models_page.txt").read_text(encoding="utf-8")
+    cells = [new_markdown_cell(opening.format(limit=LIMIT_NOTE))]
+    if frame.empty:
+        cells.append(html('<p class="missing">No model to show.</p>'))
+    for about in paper_facts.every() if len(frame) else ():
+        of_paper = frame[frame["paper"] == about["id"]]
+        if len(of_paper):
+            cells.append(
+                new_markdown_cell(f"## {about['notebook'][:2]} · {about['page']['title']}")
+            )
+            cells.append(_values(of_paper))
+    return page(cells)
+
+
+def _values(frame: "pd.DataFrame") -> Any:
+    """Headlines of `side_by_side` as a table, without columns that hold nothing."""
+    known = frame.replace("", None).dropna(axis="columns", how="all")
+    columns = [one for one in VALUES if one in known]
+    table = show(frame, 4, "Headlines", columns=columns, names=HEADS)
+    return html(f'<div class="whole">{table._repr_html_()}</div>')
+
+
+def glossary_page(terms: "pd.DataFrame") -> str:
+    """The terms of `names.terms`, each an entry of the index by its names, which the search finds
+    first, with what computes it.
+    """
+    lines = ["# Glossary 用語集\n\nOne term, one meaning, everywhere.\n\n```{glossary}\n:sorted:\n"]
+    for row in terms.fillna("").to_dict("records"):
+        see = f" (`{row['see']}`)" if row["see"] else ""
+        names = [row["term"], row["ja"], *row["also"]]
+        lines += [*map(bare, names), f"  {bare(row['meaning'])}{see}", ""]
+    return page([new_markdown_cell("\n".join([*lines, "```"]))])
+
+
+# -- playgrounds -----------------------------------------------------------------------------------
+
+
+def sliced(cells: Sequence[str]) -> str:
+    """The statements of the last cell, and those before it which it needs, as one program.
+
+    Example:
+        >>> sliced(["a = 1; b = 2", "def f():\\n    return a", "print(f())"])
+        'a = 1\\ndef f():\\n    return a\\nprint(f())'
+    """
+    *before, last = ([ast.unparse(one) for one in ast.parse(cell).body] for cell in cells)
+    kept = list(last)
+    needed = {name for one in kept for name in _names(one)[0]}
+    for one in reversed([one for cell in before for one in cell]):
+        read, bound = _names(one)
+        if bound & needed:
+            kept.insert(0, one)
+            needed = needed - bound | read
+    return "\n".join(kept)
+
+
+def _names(statement: str) -> tuple[set[str], set[str]]:
+    """The names that a statement reads from outside of it, and those that it binds."""
+    whole = symtable.symtable(statement, "cell", "exec")
+    own = whole.get_symbols()
+    bound = {one.get_name() for one in own if one.is_assigned() or one.is_imported()}
+    read = {one.get_name() for one in own if one.is_referenced()}
+    inner = list(whole.get_children())
+    while inner:
+        scope = inner.pop()
+        read |= {one.get_name() for one in scope.get_symbols() if one.is_global()}
+        inner += scope.get_children()
+    return read, bound
+
+
+def program(notebook: Path) -> str:
+    """The program of a notebook's playground; empty where it has none."""
+    cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
+    sources = ["".join(one["source"]) for one in cells if one["cell_type"] == "code"]
+    ends = [place for place, source in enumerate(sources, 1) if CALL in source]
+    return sliced(sources[: ends[0]]) if ends else ""
+
+
+def grid(sliders: Sliders, most: int = MOST) -> dict[str, list[float]]:
+    """Values of each slider, start and ends first, whose combinations are at most so many.
+
+    Example:
+        >>> grid({"a": (0, 10, 1, 3), "b": (0.0, 1.0, 0.5, 0.0)}, 12)
+        {'a': [0, 3, 7, 10], 'b': [0.0, 0.5, 1.0]}
+    """
+    kept: dict[str, list[float]] = {name: [start] for name, (*_, start) in sliders.items()}
+    for count in range(1, 9):
+        limit = most if count <= 2 else min(most, ENOUGH)
+        for name, (low, high, step, start) in sliders.items():
+            whole = (high - low) / step
+            places = {round(whole * k / max(count - 1, 1)) for k in range(count)}
+            own = sorted({start, *(round(low + step * one, 9) for one in places)})
+            others = prod(len(values) for other, values in kept.items() if other != name)
+            if others * len(own) <= limit:
+                kept[name] = own
+    return kept
+
+
+def states(code: str, most: int = MOST) -> dict[str, Any]:
+    """All states of a playground.
+
+    Args:
+        code: of `program`.
+
+    Returns:
+        sliders (name, values, start: the place of one of them), states (alt, svg and html of each,
+        the last slider moving first).
+    """
+    with ExitStack() as stack:
+        folder = stack.enter_context(tempfile.TemporaryDirectory())
+        # Where a run without a folder of its own writes.
+        stack.enter_context(patch.object(tempfile, "tempdir", folder))
+        shown = stack.enter_context(patch.object(explorers, "playground"))
+        program = Path(folder, "playground.py")
+        program.write_text(code, encoding="utf-8")
+        run_path(str(program))
+    sliders, draw = shown.call_args.args
+    values = grid(sliders, most)
+    told = [
+        {"name": name, "values": own, "start": own.index(sliders[name][3])}
+        for name, own in values.items()
+    ]
+    every = (dict(zip(values, one, strict=True)) for one in product(*values.values()))
+    return {"sliders": told, "states": [_state(draw(**one)) for one in every]}
+
+
+def _state(made: list[Any]) -> dict[str, str]:
+    """Title and picture of the figure, and HTML of the tables."""
+    state = {"alt": "", "svg": "", "html": ""}
+    for one in made:
+        if hasattr(one, "savefig"):
+            state |= {"alt": one.get_suptitle(), "svg": pages.svg_of(one)}
+        else:
+            state["html"] += pages.readable(one._repr_html_())
+    return state
+
+
+def script(paper: str, code: str) -> str:
+    """The script of a paper's playground: it sets `playgrounds.<paper>`, as a page that is opened
+    as a file may not read other files.
+    """
+    made = json.dumps(states(code), ensure_ascii=False, separators=(",", ":"))
+    return f'(window.playgrounds ??= {{}})["{paper}"] = {made};\n'
+
+
+# -- the site --------------------------------------------------------------------------------------
 
 
 def build(source: Path, target: Path) -> list[str]:
@@ -134,29 +449,26 @@ def write_pages(
     return final / "index.html"
 
 
-def write_site(
-    profile: str, models: Sequence[str] = (), *, runs: Sequence[str] = (), interface: bool = True
-) -> Path:
-    """Writes the pages to `site` in a run's folder, in place of an older site; returns the index.
+def site(
+    *, profile: str = "recorded", models: str = "", runs: str = "", interface: bool = True
+) -> None:
+    """Writes the pages to `site` in a run's folder, in place of older ones; prints where.
 
     Args:
-        profile, models: the run. runs: others, and models, that stand beside it on the page of
-            models. interface: whether the pages of the library's functions are made.
-
-    KatayoriError where no notebook has been run, where it is not plain which run is meant, and
-    where another run that is named is not there.
+        profile: the run to show. models: of a live or imported run, the models it asked.
+        runs: other runs and models that stand beside it on the page of models. interface: without
+            the pages of the library's functions, which take the longest.
     """
     is_known = profile in profiles.shipped() or Path(profile).is_file()
     settings = profiles.load(profile) if is_known else {"name": profile, "answers": "live"}
-    base = run_folders.only_run(settings, models, run_folders.run_label())
-    again = f"PROFILE={profile}" + (f" MODELS='{' '.join(models)}'" if models else "")
+    base = run_folders.only_run(settings, notebooks.names(models), run_folders.run_label())
+    again = f"PROFILE={profile}" + (f" MODELS='{models}'" if models else "")
     books, absent = _books(base, again)
     if not books:
         raise KatayoriError(
             f"no notebook of the profile '{profile}' has been run: make reproduce {again}"
         )
-    beside = [(compare.label(base), read_results(base)), *compare.chosen(runs, profile)]
-    final = base / "site"
+    others = compare.chosen(notebooks.names(runs), profile)
     shutil.rmtree(base / ".site", ignore_errors=True)
     markdown = texts(base / ".site" / "source", [path.name for path in books.values()])
     markdown["index"] += f"\n\nThese pages show the run “{base.name}”.\n"
@@ -164,13 +476,14 @@ def write_site(
         del markdown["interface"]  # the page of the library's functions
         markdown["index"] = markdown["index"].replace("\ninterface\n", "\n")
     markdown["papers"] += "\n".join(["\n```{toctree}", "", *paper_ids(), "```\n"])
-    made = {path.stem: site_pages.notebook_page(paper, path) for paper, path in books.items()}
+    made = {path.stem: notebook_page(paper, path) for paper, path in books.items()}
     for about in paper_files.every():
         name = about["id"]
-        made[name] = site_pages.paper_page(about, base / name, absent.get(name, ""))
-    made["glossary"] = site_pages.glossary_page(terms())
-    made["models"] = site_pages.models_page(compare.side_by_side(beside))
-    return write_pages(final, markdown, made, _scripts(books))
+        made[name] = paper_page(about, base / name, absent.get(name, ""))
+    made["glossary"] = glossary_page(terms())
+    beside = [(compare.label(base), read_results(base)), *others]
+    made["models"] = models_page(compare.side_by_side(beside))
+    print(f"open {write_pages(base / 'site', markdown, made, _scripts(books))}")
 
 
 def _books(base: Path, again: str) -> tuple[dict[str, Path], dict[str, str]]:
@@ -191,22 +504,7 @@ def _books(base: Path, again: str) -> tuple[dict[str, Path], dict[str, str]]:
 def _scripts(papers: Iterable[str]) -> dict[str, str]:
     """The scripts of the playgrounds, several at a time."""
     registry = notebooks.registry()
-    programs = {one: code for one in papers if (code := site_pages.program(registry[one]))}
+    programs = {one: code for one in papers if (code := program(registry[one]))}
     with ProcessPoolExecutor(mp_context=get_context("spawn")) as pool:
-        made = pool.map(site_pages.script, programs, programs.values())
+        made = pool.map(script, programs, programs.values())
         return dict(zip(programs, made, strict=True))
-
-
-def site(
-    *, profile: str = "recorded", models: str = "", runs: str = "", interface: bool = True
-) -> None:
-    """Writes the site of a run and prints where it begins.
-
-    Args:
-        profile: the run to show. models: of a live or imported run, the models it asked.
-        runs: other runs and models that stand beside it on the page of models. interface: without
-            the pages of the library's functions, which take the longest.
-    """
-    names = notebooks.names
-    index = write_site(profile, names(models), runs=names(runs), interface=interface)
-    print(f"open {index}")

@@ -1,17 +1,15 @@
-"""What `make site` adds to Sphinx: a search that knows Japanese and shows excerpts of files, and
-pages in which nothing runs but scripts beside them.
+"""What `make site` adds to Sphinx: a search that knows Japanese, and pages in which nothing
+runs but scripts beside them.
 
 The body of every page is made safe by nh3 as the last step, so that nothing that stands in a
 notebook, a table or a model's answer can act; the page's own policy forbids it once more.
 """
 
-import json
 import re
 import unicodedata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import nh3
 from docutils import nodes
 from sphinx.search.en import SearchEnglish
 
@@ -31,7 +29,6 @@ BESIDE_PAGES = re.compile(r"(_images|_static|pictures)/[\w@.+-]+\.\w+")
 #: What is left of a picture that lies elsewhere; `<` and `>` are escaped within attributes.
 EMPTY_PICTURE = re.compile(r"<img(?![^>]* src=)[^>]*>")
 SCRIPT = re.compile(r"<script(?P<attributes>[^>]*)>(?P<code>.*?)</script>", re.S)
-ARTICLE = re.compile(r"<article.*?</article>", re.S)
 PLAYGROUND = re.compile(r'id="playground-(\w+)"')
 
 # -- safe pages ------------------------------------------------------------------------------------
@@ -57,9 +54,6 @@ def _body(app: "Sphinx", name: str, template: str, context: dict, doctree: Any) 
         if (Path(app.srcdir) / "_static" / "play" / f"{paper}.js").is_file():
             app.add_js_file(f"play/{paper}.js", loading_method="defer")
             app.add_js_file("playground.js", loading_method="defer")
-    if name == "search":
-        app.add_js_file("texts.js")
-        app.add_js_file("excerpts.js")
 
 
 def _plain_titles(app: "Sphinx", doctree: nodes.document) -> None:
@@ -78,22 +72,14 @@ def with_policy(page: str) -> str:
 
 
 def _finish(app: "Sphinx", error: Exception | None) -> None:
-    """Adds policies, names of the folded lists, and the texts that the search cuts excerpts of."""
+    """Adds policies and the names of the folded lists."""
     if error or app.builder.format != "html":
         return
-    texts = {}
     for path in Path(app.outdir).glob("*.html"):
         page = path.read_text(encoding="utf-8")
         toggle = '><span class="toctree-toggle"'
         named = page.replace(f"<summary{toggle}", f'<summary aria-label="pages"{toggle}')
         path.write_text(with_policy(named), encoding="utf-8", newline="\n")
-        for article in ARTICLE.findall(page)[:1]:
-            # An entry of the glossary is found by its anchor as a section is.
-            parts = article.replace("<dt", "<section").replace("</dd>", "</section>")
-            spaced = parts.replace("<", " <")
-            texts[path.stem] = nh3.clean(spaced, tags={"section"}, attributes={"section": {"id"}})
-    script = f"window.texts = {json.dumps(texts, ensure_ascii=False)};\n"
-    (Path(app.outdir) / "_static" / "texts.js").write_text(script, encoding="utf-8")
 
 
 # -- search ----------------------------------------------------------------------------------------

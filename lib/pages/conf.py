@@ -35,6 +35,7 @@ pygments_style = "friendly"
 html_title = "Katayori 偏り"
 html_theme = "pydata_sphinx_theme"
 html_search_language = "words"
+html_show_search_summary = False  # pages that are opened as files may not read other files
 html_static_path = ["_static"]
 html_css_files = ["katayori.css"]
 html_copy_source = False

@@ -15,13 +15,7 @@ from katayori.errors import KatayoriError
 from katayori.report.headlines import ADDED, read_results
 from katayori.report.names import human
 from katayori.report.run import FIELDS
-from katayori_tools import (
-    cli,
-    compare,
-    environment,
-    site,
-    site_pages,
-)
+from katayori_tools import cli, compare, environment, site
 from katayori_tools.compare import side_by_side
 
 pytestmark = pytest.mark.slow_all  # the whole site is built
@@ -172,14 +166,14 @@ def test_the_command_writes_every_value_as_a_table(outputs, frame, capsys):
 
 
 def test_nothing_to_show_is_said(tmp_path):
-    page = site_pages.models_page(side_by_side([("empty", read_results(tmp_path))]))
+    page = site.models_page(side_by_side([("empty", read_results(tmp_path))]))
     assert "No model to show" in page
 
 
 def test_control_characters_of_a_name_are_spelt_out(frame):
     names = {"name": "a\x1b[2Kb\u202e" + frame["name"], "measure": "x\x07" + frame["measure"]}
     odd = frame.assign(**names)
-    page = site_pages.models_page(odd)
+    page = site.models_page(odd)
     assert "x␇" in page and "a␛[2Kb" in page
     shown = "".join(_texts(page))
     assert not [bad for bad in ("\x1b", "\x07", "\u202e") if bad in shown]
@@ -199,7 +193,7 @@ def _texts(page):
 def page(outputs, frame):
     """The file of the page."""
     environment.setup_site()
-    return site.write_pages(outputs / "page", {}, {"index": site_pages.models_page(frame)}, {})
+    return site.write_pages(outputs / "page", {}, {"index": site.models_page(frame)}, {})
 
 
 def test_the_tables_hold_the_values_of_the_results(outputs, page):
@@ -207,18 +201,18 @@ def test_the_tables_hold_the_values_of_the_results(outputs, page):
     parsed = BeautifulSoup(page.read_text("utf-8"), "html.parser")
     lines = []
     for table in parsed.select("article table"):
-        told = dict(one.split(": ") for one in table.caption.get_text().split("; ")[1:])
         heads = [head.get_text() for head in table.select("thead th")]
         for row in table.select("tbody tr"):
-            lines.append(told | dict(zip(heads, (td.get_text() for td in row("td")), strict=True)))
-    known = [{k: text for k, text in line.items() if text not in ("", "—")} for line in lines]
+            lines.append(dict(zip(heads, (td.get_text() for td in row("td")), strict=True)))
+    empty, other = ("", "—"), ("measure", "means")
+    known = [{k: t for k, t in line.items() if k not in other and t not in empty} for line in lines]
     needed = [_line(run, one) for run, one in wanted(outputs)]
     in_order = operator.itemgetter("model", "run", "value [95 % interval]")
     assert sorted(known, key=in_order) == sorted(needed, key=in_order)
 
 
 def _line(run, one):
-    """A result as the page must write it, but for what stands above its table or in no row."""
+    """A result as the page must write it."""
     model = one["model"]
     shown = {"position_bound": "answers by position", "few_clusters": "too little data"}
     ends = [one[k] for k in ("value", "ci_low", "ci_high")]

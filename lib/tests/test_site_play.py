@@ -7,7 +7,7 @@ from itertools import product
 import pytest
 from bs4 import BeautifulSoup
 
-from katayori_tools import environment, notebooks, pages, site, site_pages
+from katayori_tools import environment, notebooks, pages, site
 
 pytest_plugins = ["browser"]
 
@@ -30,20 +30,20 @@ ARROWS = {"ArrowRight": 39, "ArrowLeft": 37}
 
 
 def test_examples_of_docstrings():
-    assert doctest.testmod(site_pages).failed == 0
+    assert doctest.testmod(site).failed == 0
 
 
 def test_only_what_the_last_cell_needs_is_run():
-    code = site_pages.sliced(CELLS)
+    code = site.sliced(CELLS)
     assert "nowhere" not in code and "1 / 0" not in code and "factor = 2" in code
     assert code.index("factor = 2") < code.index("def doubled") < code.index("def draw")
-    assert site_pages.sliced(["a = 1", "a = a + 1", "print(a)"]) == "a = 1\na = a + 1\nprint(a)"
+    assert site.sliced(["a = 1", "a = a + 1", "print(a)"]) == "a = 1\na = a + 1\nprint(a)"
 
 
 @pytest.mark.parametrize("most", [1, 2, 7, 60, 500])
 def test_a_grid_holds_the_start_and_keeps_within_the_sliders(most):
     sliders = {"a": (0, 4, 1, 1), "b": (0.0, 1.0, 0.25, 1.0), "c": (5, 70, 5, 20)}
-    values = site_pages.grid(sliders, most)
+    values = site.grid(sliders, most)
     assert len(list(product(*values.values()))) <= most
     for name, (low, high, step, start) in sliders.items():
         own = values[name]
@@ -52,7 +52,7 @@ def test_a_grid_holds_the_start_and_keeps_within_the_sliders(most):
 
 
 def test_states_are_what_draw_shows(tmp_path):
-    made = site_pages.states(site_pages.sliced(CELLS), 15)
+    made = site.states(site.sliced(CELLS), 15)
     assert [one["name"] for one in made["sliders"]] == ["a", "b_of_it"]
     assert [len(one["values"]) for one in made["sliders"]] == [5, 3]
     assert [one["values"][one["start"]] for one in made["sliders"]] == [1, 0.0]
@@ -64,7 +64,7 @@ def test_states_are_what_draw_shows(tmp_path):
 
 
 def of_notebooks():
-    found = {paper: site_pages.program(path) for paper, path in notebooks.registry().items()}
+    found = {paper: site.program(path) for paper, path in notebooks.registry().items()}
     return {paper: code for paper, code in found.items() if code}
 
 
@@ -75,9 +75,9 @@ def words(markup):
 @pytest.mark.parametrize("paper", notebooks.registry())
 def test_the_start_is_what_the_committed_notebook_shows(paper):
     """The program cut out of the notebook gives the table that the whole notebook gave."""
-    [state] = site_pages.states(of_notebooks()[paper], 1)["states"]
+    [state] = site.states(of_notebooks()[paper], 1)["states"]
     cells = pages.load(notebooks.registry()[paper]).cells
-    [cell] = [one for one in cells if site_pages.CALL in one.source]
+    [cell] = [one for one in cells if site.CALL in one.source]
     shown = "".join(one.get("data", {}).get("text/html", "") for one in cell.outputs)
     assert words(state["html"]) and words(shown).startswith(words(state["html"]))
     assert state["alt"] in shown and state["svg"]
@@ -91,8 +91,8 @@ def page(tmp_path_factory):
     """A page with the playground of `CELLS`, made by Sphinx."""
     environment.setup_site()
     markup = '<div class="playground" id="playground-small"><p>START</p></div>'
-    source = site_pages.page([site_pages.new_markdown_cell("# Page"), site_pages.html(markup)])
-    script = site_pages.script("small", site_pages.sliced(CELLS))
+    source = site.page([site.new_markdown_cell("# Page"), site.html(markup)])
+    script = site.script("small", site.sliced(CELLS))
     folder = tmp_path_factory.mktemp("site") / "site"
     return site.write_pages(folder, {}, {"index": source}, {"small": script})
 

@@ -1,4 +1,4 @@
-// The sliders of a notebook's page (katayori_tools/site_pages.py). Every state was computed by the
+// The sliders of a notebook's page (katayori_tools/site.py). Every state was computed by the
 // notebook's own functions when the page was made; the sliders pick one of them.
 (() => {
   "use strict";
