@@ -65,8 +65,8 @@ ELSEWHERE = {
     "contributing": ".github/CONTRIBUTING.md",
 }
 #: Columns of a table of values.
-VALUES = "name run source measure means shown verdict control limit n n_invalid clusters prompt_id"
-VALUES = VALUES.split()
+VALUES = "name run source measure means shown verdict control limit n n_invalid clusters".split()
+VALUES += ["prompt_id"]
 HEADS = {"shown": "value [95 % interval]", "name": "model", "prompt_id": "prompt"}
 #: Name of a slider -> its lowest value, highest value, step and start.
 Sliders: TypeAlias = Mapping[str, tuple[float, float, float, float]]
