@@ -17,8 +17,7 @@ from types import SimpleNamespace as Facts
 from typing import Any
 
 from katayori.papers.items import own_files
-from katayori.report.names import listed, mark
-from katayori.report.tables import visible
+from katayori.report.tables import listed, mark, visible
 from katayori_tools.choices import DEMONSTRATION
 from katayori_tools.notebooks import noted
 

@@ -41,7 +41,7 @@ from katayori.errors import KatayoriError
 from katayori.papers import paper_ids
 from katayori.report import explorers
 from katayori.report.headlines import read_results
-from katayori.report.names import terms
+from katayori.report.tables import terms
 from katayori.report.tables import escape, show, visible
 from katayori_tools import compare, notebooks, pages, paper_files
 from katayori_tools.first_page import LIMIT_NOTE
@@ -277,7 +277,7 @@ def _values(frame: "pd.DataFrame") -> Any:
 
 
 def glossary_page(terms: "pd.DataFrame") -> str:
-    """The terms of `names.terms`, each an entry of the index by its names, which the search finds
+    """The terms of `tables.terms`, each an entry of the index by its names, which the search finds
     first, with what computes it.
     """
     lines = ["# Glossary 用語集\n\nOne term, one meaning, everywhere.\n\n```{glossary}\n:sorted:\n"]

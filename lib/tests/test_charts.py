@@ -257,9 +257,9 @@ def test_every_kind_explains_itself_in_its_example():
     """The example of `draw` and of its small helpers run as they stand."""
     import doctest
 
-    from katayori.report import names, tables
+    from katayori.report import tables
 
-    for module in (charts, names, tables):
+    for module in (charts, tables):
         found = doctest.testmod(module)
         assert found.attempted and not found.failed
 

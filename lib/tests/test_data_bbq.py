@@ -9,12 +9,11 @@ import pytest
 from katayori.data import bbq, catalogue
 from katayori.data.bbq import CATEGORIES, load_jbbq
 from katayori.data.multiple_choice import COLUMNS
-from katayori.data.samples import balanced
 from katayori.data.third_party import load_bbq_answers
 from katayori.errors import KatayoriError, UnavailableError
 from katayori.frames import digest
 from katayori.papers import persona_jbbq
-from katayori.papers.persona_jbbq import CONTEXTS, OPTION_ORDERS
+from katayori.papers.persona_jbbq import CONTEXTS, OPTION_ORDERS, balanced
 
 #: Changes only together with the version in the template files, and then everything is recorded
 #: anew.

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 import yaml
 
-from katayori.data import bbq, catalogue, jubaku, paper_facts, samples
+from katayori.data import bbq, catalogue, jubaku, paper_facts
 from katayori.data.jubaku import COLUMNS, ORDERS, load_jubaku
 from katayori.errors import KatayoriError
 from katayori.frames import digest
@@ -359,7 +359,7 @@ def test_bbq_items_become_unknown_against_biased():
     """Ambiguous items only; the biased option is the one of that role, whatever the polarity and
     position.
     """
-    source = samples.balanced(persona_jbbq.load_first(), 300)
+    source = bbq.balanced(persona_jbbq.load_first(), 300)
     frame = asked.bbq_two_options(source)
     check_shape(frame)
     kept = source[source["context_condition"] == "ambiguous"].set_index("item_id")
@@ -421,7 +421,7 @@ def test_ids_tell_what_the_rows_tell(tmp_path):
     """Case, template, order, roles and letter are those of the rows that the texts give."""
     nli(tmp_path, "1-prostereo", "男性")
     nli(tmp_path, "2-antistereo", "女性")
-    two = asked.bbq_two_options(samples.balanced(persona_jbbq.load_first(), 30))
+    two = asked.bbq_two_options(bbq.balanced(persona_jbbq.load_first(), 30))
     rows = (load_jubaku(official(tmp_path, *variants("12"))), asked.load_jbnli(folder=tmp_path))
     shared = ["item_id", "case_id", "template", "order", "role_a", "role_b", "label"]
     for frame in (*rows, two):

@@ -16,7 +16,7 @@ from one_row import add_row
 from katayori import paths, provenance
 from katayori.data import paper_facts
 from katayori.metrics.verdicts import NO_VERDICT
-from katayori.report import headlines, names
+from katayori.report import headlines, tables
 from katayori.report.headlines import read_results
 from katayori.report.run import Run
 from katayori.report.tables import nothing, show
@@ -161,12 +161,12 @@ def with_status(folder, status, value=0.0, frame=None, **more):
 
 
 @pytest.mark.parametrize(
-    "status", [*names.listed()["statuses"], "no_valid_answer", "a status of tomorrow"]
+    "status", [*tables.listed()["statuses"], "no_valid_answer", "a status of tomorrow"]
 )
 def test_words_stand_in_place_of_a_value_whose_status_is_not_ok(tmp_path, status):
     folder = with_status(tmp_path, status)
     (row,) = table(page_of(folder))
-    words = names.mark(status)
+    words = tables.mark(status)
     assert (row["value"], row["measure"]) == (words, "Diff-bias, ambiguous (basicP)")
     lines = first_page.in_short(folder)
     assert lines[-1] == f"  Diff-bias, ambiguous (basicP): {words}  (n 40, 20 templates)"
@@ -188,8 +188,8 @@ def test_words_stand_in_place_of_a_value_whose_verdict_forbids_it(tmp_path, verd
         assert "did not happen under: basicP. such is the reason." in lines
     else:
         (row,) = table(page)
-        assert row["value"] == names.mark(verdict)
-        assert row["verdict"] == f"{names.mark(verdict)} / such is the reason."
+        assert row["value"] == tables.mark(verdict)
+        assert row["verdict"] == f"{tables.mark(verdict)} / such is the reason."
 
 
 def test_an_answer_by_position_is_a_warning_though_its_rows_are_fine(tmp_path):

@@ -14,7 +14,7 @@ import yaml
 from api_double import Double, counts, endpoint_for, model_for
 
 from katayori import paths
-from katayori.data import samples
+from katayori.data import bbq
 from katayori.errors import KatayoriError, UnavailableError
 from katayori.metrics import judges
 from katayori.papers import (
@@ -414,7 +414,7 @@ def bbq_asked():
     """Every simulated respondent of persona_jbbq, with the basic prompt and with the biased
     persona.
     """
-    items = samples.balanced(persona_jbbq.load_first(), 1800)
+    items = bbq.balanced(persona_jbbq.load_first(), 1800)
     wording = load_prompts("persona_jbbq")
     log = [
         ask(

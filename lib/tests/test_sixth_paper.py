@@ -101,7 +101,7 @@ from katayori.papers import answers
 from katayori.papers.items import read_items
 from katayori.prompting.prompts import load_prompts
 from katayori.report.run import Run
-from katayori.report.names import glossary
+from katayori.report.tables import glossary
 from katayori.report.tables import show
 
 chosen = profiles.load(profile)

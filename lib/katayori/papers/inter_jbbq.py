@@ -30,8 +30,7 @@ from katayori import paths
 from katayori.data import multiple_choice
 from katayori.data.files import documents, ours, read_checked, versions
 from katayori.errors import KatayoriError, UnavailableError, expect, within
-from katayori.papers.paper import ORDERS, Everything, OwnFile, Paper, Sets
-from katayori.papers.ranking import by_category
+from katayori.papers.paper import ORDERS, Everything, OwnFile, Paper, Sets, by_category
 from katayori.prompting.parsing import Parsed, parse_option
 from katayori.prompting.requests import Request, Response
 from katayori.prompting.simulated import drawn_option, numbered_response

@@ -30,8 +30,7 @@ from katayori.data.comparisons import (
 )
 from katayori.data.files import documents, versions
 from katayori.errors import KatayoriError, expect, within
-from katayori.papers.paper import Everything, OwnFile, Paper, Sets, hash_of
-from katayori.papers.ranking import in_turn
+from katayori.papers.paper import Everything, OwnFile, Paper, Sets, hash_of, in_turn
 from katayori.prompting.letters import parse_verdict, verdicts_frame
 from katayori.prompting.parsing import Parsed
 from katayori.prompting.prompts import Prompt

@@ -13,7 +13,7 @@ from functools import partial
 from itertools import product
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from katayori.data.bbq import CATEGORIES, MIRRORED, load_bbq, load_jbbq
+from katayori.data.bbq import CATEGORIES, MIRRORED, balanced, load_bbq, load_jbbq
 from katayori.data.files import ours, versions
 from katayori.data.multiple_choice import (
     COLUMNS,
@@ -22,10 +22,8 @@ from katayori.data.multiple_choice import (
     in_orders,
     three_options,
 )
-from katayori.data.samples import balanced
 from katayori.errors import expect
-from katayori.papers.paper import ORDERS, Everything, OwnFile, Paper, Sets
-from katayori.papers.ranking import by_category
+from katayori.papers.paper import ORDERS, Everything, OwnFile, Paper, Sets, by_category
 from katayori.prompting.parsing import Parsed, parse_number
 from katayori.prompting.requests import Request, Response
 from katayori.prompting.simulated import drawn_option, numbered_response, uniform

@@ -9,16 +9,15 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from katayori.report.exercises import check
     from katayori.report.explorers import explorer, playground
-    from katayori.report.names import glossary
     from katayori.report.run import Run
-    from katayori.report.tables import show, show_text, simulated
+    from katayori.report.tables import glossary, show, show_text, simulated
 
 __all__ = ["Run", "check", "explorer", "glossary", "playground", "show", "show_text", "simulated"]
 _MODULES = {
     "Run": "run",
     "check": "exercises",
     "explorer": "explorers",
-    "glossary": "names",
+    "glossary": "tables",
     "playground": "explorers",
     "show": "tables",
     "show_text": "tables",

@@ -24,8 +24,7 @@ from matplotlib.lines import Line2D
 
 from katayori.errors import expect
 from katayori.frames import LABEL_OR_NONE, NUMBER_OR_NONE, FrameError, reason_of, require
-from katayori.report.names import human, mark
-from katayori.report.tables import width_of
+from katayori.report.tables import human, mark, width_of
 
 #: Inches of a figure's width, and of its panels: beside names of rows, or without them.
 WIDTH, BESIDE_ROWS, WITHOUT = 6.4, 4.3, 5.4

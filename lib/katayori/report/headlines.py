@@ -17,8 +17,8 @@ from katayori.data import paper_facts
 from katayori.errors import KatayoriError
 from katayori.metrics.intervals import with_interval
 from katayori.metrics.verdicts import NO_VERDICT, UNREADABLE
-from katayori.report.names import mark
 from katayori.report.run import COUNTS, FIELDS, OF_VALUE
+from katayori.report.tables import mark
 
 #: What stands in the result itself.
 OF_RESULT = (
