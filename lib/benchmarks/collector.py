@@ -93,9 +93,9 @@ async def bare(n: int, concurrency: int, url: str, store: str) -> int:
 
 async def ours(n: int, concurrency: int, url: str, store: str) -> int:
     """The collector with its store: every answer on disk, its key and whole provenance with it."""
+    from katayori.prompting.answer_store import Store
     from katayori.prompting.models import Endpoint, Model
     from katayori.prompting.requests import Request
-    from katayori_tools.answer_store import Store
     from katayori_tools.collect import collect
 
     model, endpoint = Model("m", "m", "stub"), Endpoint("stub", "openai_compatible", url)

@@ -48,10 +48,10 @@ def items(n: int) -> list[dict[str, Any]]:
 
 def scores(name: str, n: int, url: str = "") -> tuple[list[list[tuple[float, int]]], float]:
     """Of each request the scores, and the seconds that scoring took."""
+    from katayori.prompting.answer_store import Store
     from katayori.prompting.models import at_server, get_model
     from katayori.prompting.prompts import Prompt
     from katayori.prompting.requests import build
-    from katayori_tools.answer_store import Store
     from katayori_tools.collect import collect_sync
     from katayori_tools.record import SCORER, score_all
 

@@ -21,7 +21,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
 from api_double import Double, counts, endpoint_for, model_for, requests_for
 
-from katayori_tools.answer_store import Store
+from katayori.prompting.answer_store import Store
 from katayori_tools.collect import collect_sync
 from katayori_tools.live import causes
 

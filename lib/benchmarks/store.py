@@ -17,9 +17,9 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from katayori.prompting.answer_store import Store
 from katayori.prompting.models import Endpoint, Model
 from katayori.prompting.requests import Request, Response
-from katayori_tools.answer_store import Store
 
 TEXT = (
     "次の申請を認めますか。理由を述べたあと、最後の行に答えを書いてください。" * 3

@@ -12,6 +12,8 @@ from katayori.errors import KatayoriError
 
 #: More clusters than any set has: a larger number is a slip of the pen.
 MOST = 1_000_000
+#: The light engine is asked about so many, with which a run shows how a report looks.
+DEMONSTRATION = 2
 #: What a number counts, in words.
 OF_CLUSTERS = "of clusters (questions, templates, pairs, cases, families)"
 

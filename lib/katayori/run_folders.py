@@ -53,6 +53,12 @@ def runs_of(profile_name: str) -> list[Path]:
     return [path for path in (base, *sorted(base.glob("[!.]*/"))) if is_run(path)]
 
 
+def noted(folder: Path, name: str) -> Any:
+    """What a notebook left in a JSON file of its run folder; empty where it left none."""
+    path = folder / name
+    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+
+
 def only_run(profile: Mapping[str, Any], models: Sequence[str] = (), label: str = "") -> Path:
     """The folder of the run that is meant; no model need be named where only one run is there.
 

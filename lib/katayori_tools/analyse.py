@@ -4,9 +4,9 @@ outputs/analyse/<name>/
     results.csv    a row a measure and cell, or a test
     report.html    the same as one page, with a figure
 
-`logs` reads the files, `log_kinds` the answers; what is measured of them, by the verbs of
-`katayori.metrics`, is a table a section. What is known of columns, words and kinds stands in
-logs.yaml.
+`katayori.data.logs` reads the files, `katayori.papers.log_kinds` the answers; what is measured of
+them, by the verbs of `katayori.metrics`, is a table a section. What is known of columns, words and
+kinds stands in logs.yaml.
 """
 
 import base64
@@ -20,6 +20,8 @@ import numpy as np
 import pandas as pd
 
 from katayori import paths
+from katayori.data import logs as reader
+from katayori.data.logs import Log, columns_named, columns_there, commonest, listed
 from katayori.errors import KatayoriError, expect
 from katayori.frames import GIVEN
 from katayori.metrics import bbq, exchange, judges, level_gaps, proportions, shares
@@ -28,12 +30,11 @@ from katayori.metrics.dialects import dialects as dialects_of
 from katayori.metrics.factors import by_factor
 from katayori.metrics.ranks import adjust
 from katayori.metrics.verdicts import BOUND_ABOVE, READ, gates
+from katayori.papers import log_kinds
 from katayori.prompting.letters import LETTERS
+from katayori.report.first_page import VALID_ENOUGH, percent
 from katayori.report.run import harmless
 from katayori.report.tables import show, visible
-from katayori_tools import log_kinds, logs as reader
-from katayori_tools.first_page import VALID_ENOUGH, percent
-from katayori_tools.logs import Log, columns_named, columns_there, commonest, listed
 from katayori_tools.pages import MEANING, REPORT_STYLE, document, drawable, readable, svg_of
 
 COLUMNS = (
@@ -81,7 +82,7 @@ def analyse(
     if not files:
         raise KatayoriError("name a log: make analyse LOG=my.eval")
     words = [word.strip() for word in options.split(",") if word.strip()]
-    frame, notes = reader.frame_of(files, words)
+    frame = reader.frame_of(files, words)
     names = columns_of(column, frame)
     first, (kind, guessed) = files[0], chosen(frame, kind, names)
     about = listed()["kinds"][kind]
@@ -93,7 +94,7 @@ def analyse(
             f" kind {kind}; leave it out, or say --kind {able}"
         )
     log = Log(frame, kind, names, options=bool(words))
-    log.notes += [*notes, *log.lost_endings()]
+    log.notes += [*frame.attrs["notes"], *log.lost_endings()]
     answers = getattr(log_kinds, kind)(log)
     if not answers["valid"].any():
         raise KatayoriError(

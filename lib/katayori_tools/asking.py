@@ -16,6 +16,7 @@ from katayori.errors import KatayoriError, UnavailableError, expect
 from katayori.papers import answers, get_paper, items as source, paper_ids
 from katayori.papers.items import OwnItems
 from katayori.prompting import prompts
+from katayori.prompting.answer_store import Store
 from katayori.prompting.models import (
     DEFAULT_PORT,
     LOOPBACK,
@@ -31,8 +32,7 @@ from katayori.prompting.models import (
 from katayori.prompting.prompts import Prompt
 from katayori.prompting.requests import Request, Response, build
 from katayori.prompting.store import store_path
-from katayori_tools.answer_store import Store
-from katayori_tools.choices import DEMONSTRATION, LIGHT_ENGINE, LIGHT_MODEL, Asking, OwnServer
+from katayori_tools.choices import LIGHT_ENGINE, LIGHT_MODEL, Asking, OwnServer
 from katayori_tools.notebooks import LAST, names, own_items
 
 if TYPE_CHECKING:
@@ -276,8 +276,9 @@ def limit_of(chosen: Asking, profile: dict[str, Any]) -> int | None:
     """How many clusters are asked about: LIMIT=, else a demonstration's where the light engine is
     asked, else the profile's.
     """
-    light = profile["name"] == "live" and not chosen.models
-    return source.check_limit(chosen.limit) or (DEMONSTRATION if light else profile["size"])
+    is_light = profile["name"] == "live" and not chosen.models
+    usual = profiles.DEMONSTRATION if is_light else profile["size"]
+    return source.check_limit(chosen.limit) or usual
 
 
 def read_first(papers: list[str], scope: Scope) -> list[str]:

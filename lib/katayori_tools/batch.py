@@ -32,12 +32,12 @@ import orjson
 from katayori import paths, profiles
 from katayori.data import paper_facts
 from katayori.errors import KatayoriError
+from katayori.prompting.answer_store import Store, replace_file
 from katayori.prompting.models import Endpoint, Model, at_server, get_model, label_of
 from katayori.prompting.prompts import load_prompts
 from katayori.prompting.requests import Request, Response
 from katayori.prompting.store import store_path
 from katayori.report.tables import visible
-from katayori_tools.answer_store import Store, replace_file
 from katayori_tools.asking import LONG_ANSWER, Step, planned_steps
 from katayori_tools.choices import Asking, OwnServer, Positive
 from katayori_tools.notebooks import names

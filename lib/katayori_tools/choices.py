@@ -19,8 +19,6 @@ Filled = TypeVar("Filled")
 #: The light engine's model, which is asked where no model is named.
 LIGHT_MODEL = "qwen2.5-coder-0.5b@local-"
 LIGHT_ENGINE = "xllamacpp"
-#: It is asked so many clusters, with which a run shows how a report looks: a demonstration.
-DEMONSTRATION = 2
 
 
 def filled(kind: type[Filled], options: Mapping[str, Any]) -> Filled:

@@ -48,7 +48,7 @@ COMMANDS = {
     "site": ("site", "a run as pages to read, in the folder site of the run"),
     "trace": ("trace", "the raw answers behind a row of results.json, by number or by words"),
     "export": ("export", "a run as Every Eval Ever, RO-Crate, Croissant and CodeMeta"),
-    "answers": ("answer_store", "what the store holds: endpoints, models, versions, tokens, dates"),
+    "answers": ("live", "what the store holds: endpoints, models, versions, tokens, dates"),
     "review": ("review", "a form for readers of the Japanese items, and its log"),
     "construct": ("construct", "make cases as JUBAKU-v2 was made"),
     "doctor": ("doctor", "what works on this machine, and the remedy for what does not"),

@@ -18,10 +18,10 @@ from itertools import chain
 from typing import IO, Any
 
 from katayori.errors import KatayoriError
+from katayori.prompting.answer_store import Store
 from katayori.prompting.models import Endpoint, Model, abilities, digest_of
 from katayori.prompting.requests import Request, Response
 from katayori.prompting.store import batches
-from katayori_tools.answer_store import Store
 from katayori_tools.send import Sender, ServerError, check_can_score, failed
 
 MAX_WAIT = 60.0  # seconds between two tries, unless the server asks for more

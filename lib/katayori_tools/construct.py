@@ -25,6 +25,7 @@ from katayori.data.schema import Lenient, Text
 from katayori.data.third_party import load_jubaku_v1
 from katayori.errors import KatayoriError, expect
 from katayori.papers import answers, jubaku_v2
+from katayori.prompting.answer_store import Store
 from katayori.prompting.letters import parse_choice
 from katayori.prompting.parsing import strip_thinking
 from katayori.prompting.prompts import Prompt, load_prompts
@@ -32,7 +33,6 @@ from katayori.prompting.requests import Response, build
 from katayori.prompting.store import store_path
 from katayori.report.run import harmless
 from katayori_tools import asking, datasets
-from katayori_tools.answer_store import Store
 from katayori_tools.choices import NO_SERVER, OwnServer, Positive
 from katayori_tools.collect import collect_sync
 from katayori_tools.review import NO, SAID, YES, judged, plain, read_form, write_form, write_yaml

@@ -31,6 +31,7 @@ from pathlib import Path
 from typing import Any
 
 from katayori import profiles
+from katayori.data.logs import Sample, Turn, samples_of
 from katayori.errors import KatayoriError
 from katayori.finish_reasons import ended
 from katayori.prompting.models import get_model
@@ -39,7 +40,6 @@ from katayori.prompting.requests import Request, Response
 from katayori_tools.asking import Scope, importable, requests_of
 from katayori_tools.batch import Refused, list_refused
 from katayori_tools.choices import Chosen
-from katayori_tools.logs import Sample, Turn, samples_of
 from katayori_tools.notebooks import names, own_items
 from katayori_tools.send import read_completion
 

@@ -254,8 +254,8 @@ def task_of(file: str, paper: str, *, logprobs: bool = True) -> Any:
 
 def _said(choices: list[Row], paper: str) -> Response:
     """The answer as `make convert` reads it from the log."""
+    from katayori.data.logs import choice_of_inspect
     from katayori_tools.convert import response_of
-    from katayori_tools.logs import choice_of_inspect
 
     asked = Request(paper, "", "", "", "", "", "", "", "", {}, server=Server(label="a harness"))
     try:

@@ -10,24 +10,26 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import orjson
+
 from katayori import paths, profiles
 from katayori.errors import KatayoriError
 from katayori.papers import get_paper
 from katayori.prompting import prompts
+from katayori.prompting.answer_store import Store
 from katayori.prompting.exchange import COLUMNS
-from katayori.prompting.models import Model, get_model, normalised
+from katayori.prompting.models import Model, Server, get_model, normalised
 from katayori.prompting.requests import Request, Response
-from katayori.prompting.store import store_path
+from katayori.prompting.store import OF_SERVER, store_path
 from katayori.provenance import without_folder
 from katayori_tools import asking
-from katayori_tools.answer_store import Store, printable
 from katayori_tools.asking import Step, n_clusters, wanted
 from katayori_tools.choices import (
-    DEMONSTRATION,
     USUAL_RUNNING,
     USUAL_SENDING,
     Asking,
     NotebookRun,
+    Papers,
     Positive,
     Running,
     Sending,
@@ -68,7 +70,7 @@ def live(chosen: Asking, sending: Sending = USUAL_SENDING, running: Running = US
         with Store(store_path()) as store:
             summary = _collect(requests, step, chosen, sending, store)
             _say(summary, step, requests, store)
-    if limit == DEMONSTRATION and not chosen.models:
+    if limit == profiles.DEMONSTRATION and not chosen.models:
         print(f"a demonstration: {limit} clusters a paper; LIMIT=25 or more measures something")
     papers = list(dict.fromkeys(paper for paper, _ in asked))
     if LAST in names(chosen.papers):
@@ -263,3 +265,47 @@ def _read(request: Request, answer: Response) -> str | None:
     if answer.outcome != "ok":
         return None
     return get_paper(request.paper).parse(answer.text, answer.finish_reason).answer
+
+
+# -- what the store holds --------------------------------------------------------------------------
+
+#: What tells the rows of the listing apart, and what each of them holds.
+_BY = ["paper", "model", "endpoint", *OF_SERVER, "model_answered", "fingerprint"]
+_COUNTED = """COUNT(*) AS n, SUM(outcome='error') AS errors, SUM(attempts) AS attempts,
+    SUM(prompt_tokens) AS prompt_tokens, SUM(completion_tokens) AS completion_tokens,
+    AVG(latency) AS latency, strftime('%Y-%m-%d %H:%M', MIN(created), 'unixepoch') AS first,
+    strftime('%Y-%m-%d %H:%M', MAX(created), 'unixepoch') AS last"""
+
+
+def answers(*, papers: Papers = "", models: str = "") -> None:
+    """Print what the store holds, by server and model as asked and as answered.
+
+    A server of the user's own is its label, or a hash of its address; LABEL= takes either.
+
+    Args:
+        papers: by name or number (all). models: ids as they were asked (all).
+    """
+    import pandas as pd
+
+    by = ", ".join(_BY)
+    chosen = {"paper": names(papers), "model": names(models)}
+    given = {name: orjson.dumps(those).decode() for name, those in chosen.items() if those}
+    where = [f"{name} IN (SELECT value FROM json_each(?))" for name in given] or ["1"]
+    query = f"SELECT {by}, {_COUNTED} FROM answers WHERE {' AND '.join(where)} GROUP BY {by}"
+    with Store(store_path()) as store, store.told():
+        table = pd.read_sql_query(query, store.db, params=list(given.values()))
+    if table.empty:
+        raise KatayoriError("the store holds no such answers; `make live` asks a model")
+    places = zip(table.pop("label"), table.pop("address"), strict=True)
+    table.insert(3, "server", [Server(*place).shown for place in places])
+    table["model_answered"] = table["model_answered"].map(without_folder)
+    for name in ("paper", "model", "endpoint", "server", "model_answered", "fingerprint"):
+        table[name] = table[name].map(printable)
+    if not table["series"].any():
+        table = table.drop(columns="series")
+    print(table.to_string(index=False, line_width=250))
+
+
+def printable(text: str) -> str:
+    """An endpoint may name itself as it likes; a terminal obeys what is not printable."""
+    return text if text.isprintable() else ascii(text)

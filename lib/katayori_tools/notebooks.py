@@ -68,12 +68,6 @@ def choose(papers: str | None) -> dict[str, Path]:
     return {paper: books[paper] for paper in in_order if paper in wanted}
 
 
-def noted(folder: Path, name: str) -> Any:
-    """What a notebook left in a JSON file of its run folder; empty where it left none."""
-    path = folder / name
-    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-
-
 # -- parameters ------------------------------------------------------------------------------------
 
 

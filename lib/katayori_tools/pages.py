@@ -17,9 +17,10 @@ from typing import Any
 import nh3
 from bs4 import BeautifulSoup, NavigableString, Tag
 
+from katayori.report import first_page
 from katayori.report.tables import NOTHING, SCROLLS, visible
-from katayori_tools import first_page, trace
-from katayori_tools.notebooks import noted
+from katayori.run_folders import noted
+from katayori_tools import trace
 
 POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; font-src data:"
 POLICY += "; base-uri 'none'; form-action 'none'"

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any, Literal
 from katayori import profiles
 from katayori.errors import KatayoriError, UnavailableError
 from katayori.papers import get_paper, paper_ids
+from katayori.prompting.answer_store import Store
 from katayori.prompting.models import Endpoint, Model, registry
 from katayori.prompting.requests import Request
 from katayori.prompting.store import store_path
 from katayori_tools import asking
-from katayori_tools.answer_store import Store
 from katayori_tools.choices import Asking, Points
 from katayori_tools.collect import AT_ONCE, approximate_tokens, ask_one, cost_of, limits_of
 from katayori_tools.notebooks import names, own_items

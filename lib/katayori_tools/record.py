@@ -22,11 +22,11 @@ from katayori.errors import KatayoriError, expect, within
 from katayori.papers import answers, get_paper, items as source, paper_ids
 from katayori.papers.paper import hash_of
 from katayori.prompting import prompts, recordings
+from katayori.prompting.answer_store import Store, replace_file
 from katayori.prompting.models import Endpoint, Model, get_model
 from katayori.prompting.requests import Request, Response, seed_rule_of
 from katayori.prompting.store import batches, store_path
 from katayori_tools import asking, vllm_env
-from katayori_tools.answer_store import Store, replace_file
 from katayori_tools.choices import Papers, Positive
 from katayori_tools.collect import Summary, collect_sync, progress_line, terminable
 from katayori_tools.notebooks import names

@@ -45,7 +45,7 @@ CLEAR = (
 )
 SKIPPED = "skipped.json"  # a notebook that lacks its input writes {"reason": ...} there and ends
 #: Whose files make report.html.
-REPORT = ("reproduce", "notebooks", "pages", "page", "print", "first_page")
+REPORT = ("reproduce", "notebooks", "pages", "page", "print")
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 FOLDERS = ("IPYTHONDIR", "JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR")
 PICTURED = "discrim_eval"  # its figure is README's picture
@@ -98,7 +98,11 @@ def shared_inputs() -> dict[str, str]:
     simulations, since notebooks read their tables.
     """
     root, data, here = paths.root(), paths.data_dir(), Path(__file__).resolve()
-    library = [*(here.parents[1] / "katayori").rglob("*.py")]
+    library = [
+        path
+        for path in (here.parents[1] / "katayori").rglob("*")
+        if path.suffix in (".py", ".html", ".txt", ".yaml")
+    ]
     library += [path for path in here.parent.iterdir() if path.stem in REPORT]
     read_by_notebooks = [
         path
@@ -220,7 +224,7 @@ def folder_of(profile: Mapping[str, Any], models: list[str], papers: Iterable[st
     asked = {
         str(model)
         for path in folder.glob("[!.]*/provenance.json")
-        for model in notebooks.noted(path.parent, path.name)["parameters"].get("models") or []
+        for model in run_folders.noted(path.parent, path.name)["parameters"].get("models") or []
     }
     others = asked - {*models, ""} if label else None
     if others:
@@ -291,7 +295,7 @@ def _run(job: Job) -> str:
     )
     if done.returncode:
         return done.stdout.strip() or f"its process died (exit code {done.returncode})"
-    if skipped := notebooks.noted(job.work, SKIPPED):
+    if skipped := run_folders.noted(job.work, SKIPPED):
         kept = (job.final / "results.json").exists()
         stay = " (the earlier results stay)" if kept else ""
         say(job.paper, f"skipped: {skipped['reason']}{stay}")
@@ -344,7 +348,7 @@ def reproduce(run: NotebookRun, running: Running = USUAL_RUNNING) -> int:
 
 def _tell_in_short(folder: Path) -> None:
     """The first page of a report about a user's model, for the terminal."""
-    from katayori_tools import first_page
+    from katayori.report import first_page
 
     if first_page.has_page(folder):
         print("\n".join(first_page.in_short(folder)), flush=True)

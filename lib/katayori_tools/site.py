@@ -40,11 +40,10 @@ from katayori.data import paper_facts
 from katayori.errors import KatayoriError
 from katayori.papers import paper_ids
 from katayori.report import explorers
+from katayori.report.first_page import LIMIT_NOTE
 from katayori.report.headlines import read_results
-from katayori.report.tables import terms
-from katayori.report.tables import escape, show, visible
+from katayori.report.tables import escape, show, terms, visible
 from katayori_tools import compare, notebooks, pages, paper_files
-from katayori_tools.first_page import LIMIT_NOTE
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -491,7 +490,7 @@ def _books(base: Path, again: str) -> tuple[dict[str, Path], dict[str, str]]:
     books, absent = {}, {}
     for paper, source in notebooks.registry().items():
         executed = base / paper / source.name
-        skipped = notebooks.noted(base / paper, "skipped.json")
+        skipped = run_folders.noted(base / paper, "skipped.json")
         if executed.is_file() and not skipped:
             books[paper] = executed
         elif skipped:

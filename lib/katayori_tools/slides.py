@@ -21,7 +21,8 @@ from katayori import paths, profiles, run_folders
 from katayori.data import paper_facts
 from katayori.data.schema import Count, Schema, Text, checked
 from katayori.errors import KatayoriError
-from katayori_tools import first_page, notebooks, pages, paper_files
+from katayori.report import first_page
+from katayori_tools import notebooks, pages, paper_files
 from katayori_tools.choices import Papers
 from katayori_tools.pages import tree
 from katayori_tools.paper_files import Number
@@ -258,6 +259,6 @@ def _answers(folder: Path) -> str:
 
     Simulated respondents are named where they are shown.
     """
-    counts = notebooks.noted(folder, "provenance.json").get("answers", {})
+    counts = run_folders.noted(folder, "provenance.json").get("answers", {})
     sources = [source for source in pages.MEANING if source in counts and source != "simulated"]
     return f"{' and '.join(sources)} answers" if sources else "recorded answers"

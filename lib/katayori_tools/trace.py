@@ -83,7 +83,7 @@ def _fitting(result: str, run: Path, papers: list[str]) -> list[tuple[int, Row]]
     rows: list[tuple[int, Row]] = [
         one
         for paper in papers
-        for one in enumerate(notebooks.noted(run / paper, "results.json"), 1)
+        for one in enumerate(run_folders.noted(run / paper, "results.json"), 1)
     ]
     if not rows:
         raise KatayoriError(f"no results of {', '.join(papers)} in {run}; run the notebooks first")
@@ -113,7 +113,7 @@ def _tell_answers(folder: Path, row: Row, limit: int, save: str) -> None:
     variants, prompts = (row["variant"] or "").split("; "), row["prompt_id"].split("+")
     reads = [
         one
-        for one in notebooks.noted(folder, "provenance.json").get("read", ())
+        for one in run_folders.noted(folder, "provenance.json").get("read", ())
         if one["model"] == (row["model"] or one["model"])
         and one["source"] == row["source"]
         and one["prompt_id"] in prompts
@@ -194,8 +194,8 @@ def table(folder: Path) -> str:
     """
     import pandas as pd
 
-    rows = pd.DataFrame(notebooks.noted(folder, "results.json"))
-    about = notebooks.noted(folder, "provenance.json")
+    rows = pd.DataFrame(run_folders.noted(folder, "results.json"))
+    about = run_folders.noted(folder, "provenance.json")
     if rows.empty or "read" not in about or rows["paper"][0] not in paper_ids():
         return ""
     given = about["parameters"]

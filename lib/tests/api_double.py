@@ -16,11 +16,11 @@ from functools import partial
 
 from aiohttp import web
 
+from katayori.prompting.answer_store import Store
 from katayori.prompting.frames import answers_frame
 from katayori.prompting.models import Endpoint, Model
 from katayori.prompting.requests import Request
 from katayori.prompting.yes_no import parse_yes_no
-from katayori_tools.answer_store import Store
 
 KEY_ENV = "KATAYORI_TEST_KEY"
 SUPPORTS = {"seed": True, "logprobs": True, "prefill": True, "max_tokens_field": "max_tokens"}

@@ -10,9 +10,12 @@ import pandas as pd
 import pytest
 from bs4 import BeautifulSoup
 
+from katayori.data import logs
+from katayori.data.logs import read_log
 from katayori.metrics import bbq, exchange, judges, level_gaps, proportions, shares
-from katayori_tools import analyse, cli, first_page, log_kinds, logs, pages
-from katayori_tools.logs import read_log
+from katayori.papers import log_kinds
+from katayori.report import first_page
+from katayori_tools import analyse, cli, pages
 from katayori_tools.pages import POLICY
 
 LOGS = Path(__file__).parent / "fixtures" / "harness_logs"

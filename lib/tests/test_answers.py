@@ -7,12 +7,12 @@ import pytest
 from api_double import KEY_ENV, Double, endpoint_for, model_for, requests_for
 from test_asking import chosen
 
+from katayori.prompting.answer_store import Store
 from katayori.prompting.requests import Response
 from katayori.prompting.store import store_path
 from katayori_tools import cli, live
-from katayori_tools.answer_store import Store, answers
 from katayori_tools.collect import collect_sync
-from katayori_tools.live import flip_rates, repeat
+from katayori_tools.live import answers, flip_rates, repeat
 
 
 @pytest.fixture

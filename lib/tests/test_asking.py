@@ -8,12 +8,12 @@ from api_double import Double
 
 from katayori.errors import KatayoriError
 from katayori.papers import get_paper, paper_ids
+from katayori.prompting.answer_store import Store
 from katayori.prompting.models import get_model
 from katayori.prompting.prompts import load_prompts
 from katayori.prompting.requests import Response, build
 from katayori.prompting.store import store_path
 from katayori_tools import asking, live, planning, record
-from katayori_tools.answer_store import Store
 from katayori_tools.choices import Asking, Sending, filled
 
 

@@ -9,11 +9,11 @@ from test_asking import chosen
 from test_collect import ask, run
 
 from katayori.papers import answers, discrim_eval, paper_ids
+from katayori.prompting.answer_store import Store
 from katayori.prompting.models import Server, get_model
 from katayori.prompting.prompts import load_prompts
 from katayori.prompting.requests import build
 from katayori_tools import cli, live
-from katayori_tools.answer_store import Store
 from katayori_tools.send import MAX_TEXT, read_completion, wire_body
 
 

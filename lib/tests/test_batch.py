@@ -12,11 +12,11 @@ import pytest
 from api_double import Double, counts, requests_for
 from conftest import CANARY
 
+from katayori.prompting.answer_store import Store
 from katayori.prompting.models import get_model
 from katayori.prompting.requests import Request, Response
 from katayori.prompting.store import store_path
 from katayori_tools import asking, batch, cli
-from katayori_tools.answer_store import Store
 from katayori_tools.choices import Asking
 from katayori_tools.collect import collect_sync
 

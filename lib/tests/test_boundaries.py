@@ -11,10 +11,10 @@ from katayori.data import jubaku
 from katayori.errors import UnavailableError
 from katayori.papers import answers, discrim_eval, get_paper, logprob_judge
 from katayori.prompting import recordings, requests, store
+from katayori.prompting.answer_store import Store
 from katayori.prompting.models import Endpoint, Model, get_model
 from katayori.prompting.prompts import load_prompts
 from katayori.prompting.requests import Response, build_body
-from katayori_tools.answer_store import Store
 from katayori_tools.asking import load_rows
 
 

@@ -30,9 +30,9 @@ from api_double import (
 
 from katayori import provenance
 from katayori.errors import KatayoriError
+from katayori.prompting.answer_store import Store
 from katayori.prompting.models import Endpoint
 from katayori_tools import collect as collecting
-from katayori_tools.answer_store import Store
 from katayori_tools.collect import PacedSender, RateLimit, ask_one, collect, collect_sync, limits_of
 from katayori_tools.live import causes
 from katayori_tools.planning import expected
@@ -500,7 +500,7 @@ sys.path.insert(0, sys.argv[1])
 from api_double import *
 from katayori.errors import KatayoriError
 from katayori_tools.collect import collect_sync
-from katayori_tools.answer_store import Store
+from katayori.prompting.answer_store import Store
 try:
     if len(sys.argv) > 5:  # bytes that a file may grow to, as on a disk that fills up
         resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[5]),) * 2)

@@ -17,10 +17,11 @@ import pytest
 from api_double import yes_no_frame
 from test_batch import MODEL, live_requests
 
+from katayori.data import logs
 from katayori.errors import KatayoriError
 from katayori.prompting.exchange import import_answers
 from katayori.prompting.models import get_model
-from katayori_tools import cli, convert as converting, logs
+from katayori_tools import cli, convert as converting
 from katayori_tools.asking import requests_of
 
 PAPER = "discrim_eval"

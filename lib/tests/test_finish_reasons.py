@@ -6,11 +6,11 @@ import pytest
 from api_double import completion, requests_for, yes_no_frame
 
 from katayori.finish_reasons import OUTCOMES, ended, usual
+from katayori.prompting.answer_store import Store
 from katayori.prompting.exchange import import_answers
 from katayori.prompting.parsing import cut_short
 from katayori.prompting.requests import Response
 from katayori_tools import batch
-from katayori_tools.answer_store import Store
 from katayori_tools.send import read_completion
 
 #: What servers send, as they write it.

@@ -16,11 +16,10 @@ from one_row import add_row
 from katayori import paths, provenance
 from katayori.data import paper_facts
 from katayori.metrics.verdicts import NO_VERDICT
-from katayori.report import headlines, tables
+from katayori.report import first_page, headlines, tables
 from katayori.report.headlines import read_results
 from katayori.report.run import Run
 from katayori.report.tables import nothing, show
-from katayori_tools import first_page
 from katayori_tools.pages import with_given_parameters, without_the_lesson, write_report
 
 HOSTILE = "<script>alert(1)</script>\x1b[31m\u202eevil\x00\ud800\n| " + "long " * 100

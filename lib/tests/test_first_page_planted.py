@@ -21,9 +21,9 @@ from bs4 import BeautifulSoup
 
 from katayori import paths
 from katayori.metrics.verdicts import NO_VERDICT
-from katayori.report import headlines
+from katayori.report import first_page, headlines
 from katayori.report.headlines import read_results
-from katayori_tools import cli, first_page, reproduce
+from katayori_tools import cli, reproduce
 
 LIMIT = "21"
 MODELS = {

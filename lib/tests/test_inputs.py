@@ -14,8 +14,9 @@ import pytest
 from katayori import paths, profiles
 from katayori.metrics import calibration
 from katayori.papers import get_paper
+from katayori.profiles import DEMONSTRATION
 from katayori_tools import asking, cli, notebooks, reproduce
-from katayori_tools.choices import DEMONSTRATION, Asking, NotebookRun
+from katayori_tools.choices import Asking, NotebookRun
 
 MODEL = "my-model@custom"
 PAPERS = list(own_items.PAPERS)

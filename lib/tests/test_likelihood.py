@@ -16,11 +16,11 @@ from api_double import yes_no_frame
 
 from katayori.errors import KatayoriError
 from katayori.prompting import prompts
+from katayori.prompting.answer_store import Store
 from katayori.prompting.models import get_model
 from katayori.prompting.prompts import Prompt
 from katayori.prompting.requests import Response, build
 from katayori_tools import engines, scorer_worker, send
-from katayori_tools.answer_store import Store
 from katayori_tools.collect import collect_sync
 from katayori_tools.record import score_all
 

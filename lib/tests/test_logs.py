@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from test_convert import LOGS
 
+from katayori.data.logs import read_log, samples_of
 from katayori.errors import KatayoriError
-from katayori_tools.logs import read_log, samples_of
 
 
 def test_log_probabilities_are_those_of_the_options_at_the_answer():

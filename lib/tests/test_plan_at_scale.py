@@ -11,10 +11,10 @@ from stub_model import Stub, probabilities, rules_of, troubled
 
 from katayori import paths
 from katayori.papers import answers
+from katayori.prompting.answer_store import Store
 from katayori.prompting.prompts import load_prompts
 from katayori.prompting.store import store_path
 from katayori_tools import asking, cli
-from katayori_tools.answer_store import Store
 from katayori_tools.asking import load_rows
 from katayori_tools.choices import Asking
 from katayori_tools.collect import collect_sync

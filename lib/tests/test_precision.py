@@ -16,10 +16,10 @@ from stub_model import chance, planted
 
 from katayori import paths
 from katayori.metrics.components import components, predict
+from katayori.prompting.answer_store import Store
 from katayori.prompting.requests import Request, Response
 from katayori.prompting.store import store_path
 from katayori_tools import asking, cli, planning
-from katayori_tools.answer_store import Store
 from katayori_tools.choices import Asking, OwnServer
 
 WORDS = dict(zip(FACETS, ("templates", "prompts", "orders"), strict=True))

@@ -28,11 +28,11 @@ from katayori.papers import (
 )
 from katayori.papers.answers import get as ask
 from katayori.prompting import models
+from katayori.prompting.answer_store import Store
 from katayori.prompting.models import get_endpoint, get_model, registry
 from katayori.prompting.prompts import Prompt, load_prompts
 from katayori.prompting.requests import Response, build
 from katayori.prompting.store import store_path
-from katayori_tools.answer_store import Store
 from katayori_tools.collect import collect_sync
 from katayori_tools.send import key_of
 

@@ -19,10 +19,10 @@ from hypothesis import given, strategies as st
 from katayori.errors import KatayoriError
 from katayori.finish_reasons import OUTCOMES
 from katayori.prompting import store as storing
+from katayori.prompting.answer_store import Store
 from katayori.prompting.models import Endpoint, Model, Server
 from katayori.prompting.prompts import Prompt
 from katayori.prompting.requests import LOCAL_SAMPLING, Request, Response, build, seed_for
-from katayori_tools.answer_store import Store
 
 
 @pytest.fixture
@@ -308,7 +308,7 @@ from api_double import *
 from katayori.errors import KatayoriError
 from katayori_tools.collect import collect_sync
 from katayori.prompting.requests import Response
-from katayori_tools.answer_store import Store
+from katayori.prompting.answer_store import Store
 if not os.geteuid():
     os.setuid(65534)  # the superuser may write anything
 for step in ("open", "put", "collect"):

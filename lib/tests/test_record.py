@@ -15,11 +15,11 @@ from conftest import write_plan
 from katayori.errors import KatayoriError
 from katayori.papers import discrim_eval, get_paper
 from katayori.prompting import recordings
+from katayori.prompting.answer_store import Store
 from katayori.prompting.models import get_model
 from katayori.prompting.requests import Response, seed_rule_of
 from katayori.prompting.store import store_path
 from katayori_tools import asking, record
-from katayori_tools.answer_store import Store
 
 SMALL, LARGE = "qwen2.5-coder-0.5b", "qwen2.5-coder-1.5b"
 ENTRY = {

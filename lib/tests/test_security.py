@@ -21,6 +21,7 @@ from one_row import add_row
 
 from katayori.errors import KatayoriError
 from katayori.prompting import recordings
+from katayori.prompting.answer_store import Store
 from katayori.prompting.requests import Response
 from katayori.report.explorers import explorer
 from katayori.report.run import FIELDS, FORMULA, Run
@@ -35,7 +36,6 @@ from katayori_tools import (
     review,
     site,
 )
-from katayori_tools.answer_store import Store
 from katayori_tools.collect import collect_sync
 from katayori_tools.doctor import find_browser
 from katayori_tools.live import export_requests

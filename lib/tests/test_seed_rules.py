@@ -8,12 +8,12 @@ import pytest
 from katayori.errors import KatayoriError
 from katayori.papers import answers
 from katayori.prompting import recordings
+from katayori.prompting.answer_store import Store
 from katayori.prompting.models import get_model
 from katayori.prompting.prompts import load_prompts
 from katayori.prompting.requests import Response, build, by_rule, seed_for, seed_rule_of
 from katayori.prompting.store import store_path
 from katayori_tools import asking, record
-from katayori_tools.answer_store import Store
 
 MODEL = "qwen2.5-coder-0.5b"
 ITEMS = pd.DataFrame({"item_id": ["q1", "q2"], "question": ["A?", "B?"]})

@@ -19,12 +19,12 @@ from katayori import provenance
 from katayori.errors import KatayoriError, UnavailableError
 from katayori.papers import answers, discrim_eval
 from katayori.prompting import models
+from katayori.prompting.answer_store import Store
 from katayori.prompting.models import Server, at_server, get_model, normalised
 from katayori.prompting.prompts import load_prompts
 from katayori.prompting.requests import Response, build, by_rule
 from katayori.prompting.store import StoredAnswers, store_path
 from katayori_tools import asking, cli
-from katayori_tools.answer_store import Store
 from katayori_tools.choices import OwnServer
 from katayori_tools.live import repeat
 
@@ -198,7 +198,7 @@ def test_a_store_of_schema_1_is_read_without_a_copy(old):
 OPEN = """
 import resource, sys
 from katayori.errors import KatayoriError
-from katayori_tools.answer_store import Store
+from katayori.prompting.answer_store import Store
 if len(sys.argv) > 2:  # bytes that a file may grow to, as on a disk that is full
     resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]),) * 2)
 try:

@@ -13,8 +13,8 @@ from bs4 import BeautifulSoup
 
 from katayori.errors import KatayoriError
 from katayori.report.headlines import ADDED, read_results
-from katayori.report.tables import human
 from katayori.report.run import FIELDS
+from katayori.report.tables import human
 from katayori_tools import cli, compare, environment, site
 from katayori_tools.compare import side_by_side
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from api_double import Double, counts, endpoint_for, model_for, requests_for
 
+from katayori.prompting.answer_store import Store
 from katayori_tools import collect as collecting
-from katayori_tools.answer_store import Store
 from katayori_tools.collect import collect_sync
 
 COLLECTING = """
@@ -21,7 +21,7 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 sys.path.insert(0, sys.argv[1])
 from api_double import *
 from katayori_tools.collect import collect_sync
-from katayori_tools.answer_store import Store
+from katayori.prompting.answer_store import Store
 with Store(sys.argv[3]) as store:
     options = {"concurrency": 8, "progress": False}
     try:

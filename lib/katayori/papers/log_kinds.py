@@ -15,12 +15,12 @@ import pandas as pd
 from scipy.special import softmax
 
 from katayori.data import multiple_choice
+from katayori.data.logs import Log, meaning, plain
 from katayori.errors import KatayoriError
 from katayori.metrics.bbq import ROLES, SIDES
 from katayori.prompting.letters import LETTERS, parse_verdict
 from katayori.prompting.parsing import parse_option
 from katayori.prompting.yes_no import parse_yes_no
-from katayori_tools.logs import Log, meaning, plain
 
 PLACES = (0, 1, 2)
 ALPHABET = "ABCDEFGHIJ"

@@ -17,9 +17,9 @@ from types import SimpleNamespace as Facts
 from typing import Any
 
 from katayori.papers.items import own_files
+from katayori.profiles import DEMONSTRATION
 from katayori.report.tables import listed, mark, visible
-from katayori_tools.choices import DEMONSTRATION
-from katayori_tools.notebooks import noted
+from katayori.run_folders import noted
 
 #: Answers of a user's own run, in place of recorded and simulated ones.
 OWN_SOURCES = ("live", "imported")

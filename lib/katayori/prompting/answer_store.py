@@ -15,8 +15,7 @@ from urllib.parse import quote
 
 import orjson
 
-from katayori.errors import KatayoriError
-from katayori.prompting.models import Endpoint, Model, Server
+from katayori.prompting.models import Endpoint, Model
 from katayori.prompting.requests import Request, Response
 from katayori.prompting.store import (
     FIRST_SCHEMA,
@@ -25,11 +24,7 @@ from katayori.prompting.store import (
     SCHEMA,
     StoredAnswers,
     batches,
-    store_path,
 )
-from katayori.provenance import without_folder
-from katayori_tools.choices import Papers
-from katayori_tools.notebooks import names
 
 _OF_REQUEST = "key paper dataset item_id prompt_id prompt_hash variant model endpoint".split()
 _OF_REQUEST += ["identity", "repetition", "body"]
@@ -190,48 +185,6 @@ class Store(StoredAnswers):
                 return file
             file.close()
             return None
-
-
-#: What tells the rows of the listing apart, and what each of them holds.
-_BY = ["paper", "model", "endpoint", *OF_SERVER, "model_answered", "fingerprint"]
-_COUNTED = """COUNT(*) AS n, SUM(outcome='error') AS errors, SUM(attempts) AS attempts,
-    SUM(prompt_tokens) AS prompt_tokens, SUM(completion_tokens) AS completion_tokens,
-    AVG(latency) AS latency, strftime('%Y-%m-%d %H:%M', MIN(created), 'unixepoch') AS first,
-    strftime('%Y-%m-%d %H:%M', MAX(created), 'unixepoch') AS last"""
-
-
-def answers(*, papers: Papers = "", models: str = "") -> None:
-    """Print what the store holds, by server and model as asked and as answered.
-
-    A server of the user's own is its label, or a hash of its address; LABEL= takes either.
-
-    Args:
-        papers: by name or number (all). models: ids as they were asked (all).
-    """
-    import pandas as pd
-
-    by = ", ".join(_BY)
-    chosen = {"paper": names(papers), "model": names(models)}
-    given = {name: orjson.dumps(those).decode() for name, those in chosen.items() if those}
-    where = [f"{name} IN (SELECT value FROM json_each(?))" for name in given] or ["1"]
-    query = f"SELECT {by}, {_COUNTED} FROM answers WHERE {' AND '.join(where)} GROUP BY {by}"
-    with Store(store_path()) as store, store.told():
-        table = pd.read_sql_query(query, store.db, params=list(given.values()))
-    if table.empty:
-        raise KatayoriError("the store holds no such answers; `make live` asks a model")
-    places = zip(table.pop("label"), table.pop("address"), strict=True)
-    table.insert(3, "server", [Server(*place).shown for place in places])
-    table["model_answered"] = table["model_answered"].map(without_folder)
-    for name in ("paper", "model", "endpoint", "server", "model_answered", "fingerprint"):
-        table[name] = table[name].map(printable)
-    if not table["series"].any():
-        table = table.drop(columns="series")
-    print(table.to_string(index=False, line_width=250))
-
-
-def printable(text: str) -> str:
-    """An endpoint may name itself as it likes; a terminal obeys what is not printable."""
-    return text if text.isprintable() else ascii(text)
 
 
 def replace_file(path: Path, data: bytes) -> None:

@@ -438,8 +438,9 @@ def commonest(texts: Sequence[str | None]) -> str:
     return ", ".join(found) or "no text"
 
 
-def frame_of(files: Sequence[Path], options: Sequence[str]) -> tuple[pd.DataFrame, list[str]]:
-    """The answers of one or several logs, one below the other, and what was done with them.
+def frame_of(files: Sequence[Path], options: Sequence[str]) -> pd.DataFrame:
+    """The answers of one or several logs, one below the other; `attrs["notes"]` says in sentences
+    what was done with them.
 
     A column `log` tells the files apart. Of answers that stand there once a filter the first is
     taken.
@@ -460,4 +461,6 @@ def frame_of(files: Sequence[Path], options: Sequence[str]) -> tuple[pd.DataFram
             taken = f"taken is {first}, not {', '.join(map(str, others))}"
             notes.append(f"{stem}: every answer stands there once a filter; {taken}")
         frames.append(frame if "log" in frame else frame.assign(log=stem))
-    return pd.concat(frames, ignore_index=True), notes
+    whole = pd.concat(frames, ignore_index=True)
+    whole.attrs["notes"] = notes
+    return whole
