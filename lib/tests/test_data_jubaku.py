@@ -19,7 +19,6 @@ from katayori.prompting import recordings
 from katayori.prompting.models import get_model
 from katayori.prompting.prompts import load_prompts
 from katayori.prompting.requests import build
-from katayori_tools import record as asked
 
 #: Answers were recorded on these items: a changed one needs a new version and a new recording.
 STUDY_FILE = jubaku_v2.case_file("study2")
@@ -334,7 +333,7 @@ def test_jbnli_sets_neutral_against_the_stereotyped_label(tmp_path):
     """
     nli(tmp_path, "1-prostereo", "男性")
     nli(tmp_path, "2-antistereo", "女性")
-    frame = asked.load_jbnli(folder=tmp_path)
+    frame = jubaku.load_jbnli(folder=tmp_path)
     check_shape(frame)
     assert (
         len(frame) == 24
@@ -352,7 +351,7 @@ def test_a_jbnli_row_that_is_not_neutral_is_named(tmp_path, changes):
     with pytest.raises(
         KatayoriError, match=r"1-prostereo_v1\.1\.json row 1 is not labelled neutral"
     ):
-        asked.load_jbnli(folder=tmp_path)
+        jubaku.load_jbnli(folder=tmp_path)
 
 
 def test_bbq_items_become_unknown_against_biased():
@@ -360,7 +359,7 @@ def test_bbq_items_become_unknown_against_biased():
     position.
     """
     source = bbq.balanced(persona_jbbq.load_first(), 300)
-    frame = asked.bbq_two_options(source)
+    frame = jubaku.bbq_two_options(source)
     check_shape(frame)
     kept = source[source["context_condition"] == "ambiguous"].set_index("item_id")
     assert sorted(frame["case_id"].unique()) == sorted(kept.index) and len(frame) == 2 * len(kept)
@@ -374,7 +373,7 @@ def test_bbq_items_become_unknown_against_biased():
             and row.context == f"{item['context']}\n{item['question']}"
         )
     nobody = source.assign(**{f"role_{i}": "unknown" for i in range(3)})
-    assert asked.bbq_two_options(nobody).empty
+    assert jubaku.bbq_two_options(nobody).empty
 
 
 @pytest.mark.mirror
@@ -383,7 +382,7 @@ def test_comparison_sets_of_the_mirror():
     """JU-14: 2,000 JBNLI pairs and the mirrored categories of BBQ, all in both orders; samples of
     at least 1,000 of each were recorded.
     """
-    whole = asked.load_jbnli()
+    whole = jubaku.load_jbnli()
     recorded = recordings.item_ids("jubaku_v2", "ju_two_option_ja", "jbnli")
     assert len(whole) == 4000 and len(recorded) == 2000
     frame = whole[whole["item_id"].isin(recorded)].reset_index(drop=True)
@@ -391,7 +390,7 @@ def test_comparison_sets_of_the_mirror():
     cases = frame.drop_duplicates("case_id")
     assert cases["reason_biased"].value_counts().to_dict() == {"正しい": 500, "正しくない": 500}
     assert cases["category"].value_counts().to_dict() == {"male-stereo": 870, "female-stereo": 130}
-    sample = asked.bbq_two_options(bbq.load_bbq(bbq.MIRRORED))
+    sample = jubaku.bbq_two_options(bbq.load_bbq(bbq.MIRRORED))
     assert recordings.item_ids("jubaku_v2", "ju_two_option_en", "bbq") <= set(sample["item_id"])
     check_shape(sample)
     assert sample["case_id"].nunique() >= 1000 and set(sample["language"]) == {"en"}
@@ -421,8 +420,8 @@ def test_ids_tell_what_the_rows_tell(tmp_path):
     """Case, template, order, roles and letter are those of the rows that the texts give."""
     nli(tmp_path, "1-prostereo", "男性")
     nli(tmp_path, "2-antistereo", "女性")
-    two = asked.bbq_two_options(bbq.balanced(persona_jbbq.load_first(), 30))
-    rows = (load_jubaku(official(tmp_path, *variants("12"))), asked.load_jbnli(folder=tmp_path))
+    two = jubaku.bbq_two_options(bbq.balanced(persona_jbbq.load_first(), 30))
+    rows = (load_jubaku(official(tmp_path, *variants("12"))), jubaku.load_jbnli(folder=tmp_path))
     shared = ["item_id", "case_id", "template", "order", "role_a", "role_b", "label"]
     for frame in (*rows, two):
         told = jubaku.items_of_ids(frame["item_id"])

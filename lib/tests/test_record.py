@@ -81,6 +81,14 @@ def test_each_shard_is_written_as_it_completes_by_rule_2(engines, capsys):
     assert capsys.readouterr().out.count("0 of 6 to ask") == 2
 
 
+def test_one_engine_serves_all_that_a_model_is_asked_in_a_row(engines, house):
+    again = ENTRY | {"priority": 3.5, "variant": "again", "models": [LARGE]}
+    _plan(house, ENTRY, again)
+    assert _record() == 0
+    assert engines.started == [(SMALL, "local-vllm"), (LARGE, "local-vllm")]
+    assert len(recordings.manifest("discrim_eval")) == 3
+
+
 def test_likelihoods_go_to_the_scorer(engines, monkeypatch):
     scored = []
 
@@ -92,7 +100,7 @@ def test_likelihoods_go_to_the_scorer(engines, monkeypatch):
     monkeypatch.setattr(record, "score_all", score_all)
     work = replace(record.works(["discrim_eval"], [SMALL])[0], kind="likelihood")
     with Store(store_path()) as store:
-        assert record._done(work, store, "", None, base_url="", concurrency=None)
+        assert record._done([work], work.at(), store, None) == 0
     assert len(scored) == 6 and engines.started == []
     entry = recordings.entry("discrim_eval", SMALL, "de_answer_line", "seed2")
     assert entry["count"] == 6 and entry["request"] == {"kind": "likelihood"}

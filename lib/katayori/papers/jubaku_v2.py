@@ -19,8 +19,10 @@ from katayori.data.jubaku import (
     CATEGORIES,
     TEMPLATES,
     as_case,
+    bbq_two_options,
     in_every_variant,
     items_of_ids,
+    load_jbnli,
     load_jubaku,
     rule_scores as rule_scores,
     unlike_length,
@@ -73,8 +75,12 @@ class JubakuV2(Paper):
     theirs = ("official", "jbnli", "bbq", *BY_ID)
 
     def read(self, dataset: str, own: Mapping[str, str]) -> Everything:
-        from katayori.data import catalogue
+        from katayori.data import bbq, catalogue
 
+        if dataset == "jbnli":
+            return load_jbnli(), "JBNLI", []
+        if dataset == "bbq":
+            return bbq_two_options(bbq.load_bbq(bbq.MIRRORED)), "BBQ", []
         cases = own.get("cases", "")
         if cases or dataset == "study":
             return load_study_jubaku(cases), study_version(cases), []
