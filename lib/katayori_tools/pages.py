@@ -10,7 +10,6 @@ from collections.abc import Callable
 from functools import cache, partial
 from html import escape as quote
 from io import BytesIO, StringIO
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,7 @@ import nh3
 from bs4 import BeautifulSoup, NavigableString, Tag
 
 from katayori.report import first_page
-from katayori.report.tables import NOTHING, SCROLLS, visible
+from katayori.report.tables import SCROLLS, visible
 from katayori.run_folders import noted
 from katayori_tools import trace
 
@@ -41,13 +40,9 @@ ASIDE = {"Run", "playground", "explorer", "check", "save"}
 #: And cells that call these alone, and compute nothing beside.
 SHOWING = {"display", "show", "show_text", "figure", "glossary", "print"}
 COMPUTING = (ast.BinOp, ast.Compare, ast.comprehension, ast.For)
-#: Cells that speak of recorded models; a learner's paragraph in the first cell.
-LEFT_OUT, GOALS = frozenset({"exercise", "recorded"}), "**You will learn**"
+#: Cells for learners, and those that speak of recorded models.
+LEFT_OUT = frozenset({"exercise", "recorded"})
 INJECTED, PARAMETERS = "injected-parameters", "parameters"
-#: The markup of `nothing`, in the boxes that a notebook puts around it.
-IS_NOTHING = re.compile(rf"\s*(<div[^>]*>\s*)*{re.escape(NOTHING)}")
-HEADING = re.compile(r"(#{1,4}) .+")
-NO_HEADING = 9  # deeper than any heading
 #: A report of fewer sections needs no list of them.
 FEWEST_SECTIONS = 3
 #: What is shown of an output, the first that it has: none needs a script.
@@ -59,18 +54,12 @@ CSS = {
 ROWS = "katayori-rows"
 #: Characters of a cell that needs room.
 LONG = 40
-#: Where a picture stays as it is, as it does in a line of text.
-BOXES = ["a", "summary", "table"]
 #: Kana and kanji; the signs around them.
 KANA, SIGNS = "々-〇ぁ-ヿ㐀-䶿一-鿿ｦ-ﾟ", "\u3000-〿！-･"
-LETTER, LATIN = re.compile(f"[{KANA}]"), re.compile("[A-Za-z]")
 #: Japanese within other text, digits and blanks between its words included.
 RUN = re.compile(rf"([{SIGNS}]{{0,2}}[{KANA}](?:[{KANA}{SIGNS}\s\d.]*[{KANA}{SIGNS}])?)")
-#: Three English words in a row: this is no Japanese sentence that names a p or a model.
-ENGLISH = re.compile(r"[A-Za-z]+(?:[ ,;:]+[A-Za-z]+){2}")
-BLOCKS = ["p", "li", "td", "th", "h1", "h2", "h3", "h4", "caption", "dt", "dd", "pre", "figcaption"]
 #: Elements that hold text and no other element.
-PLAIN = {"title", "option", "textarea", "script", "style", "text"}
+PLAIN = ["title", "option", "textarea", "script", "style", "text"]
 MAX_NAME = 40  # characters of a name in a figure
 
 
@@ -93,7 +82,9 @@ def write_report(ipynb_path: str | Path, html_path: str | Path) -> Path:
     heading = title(notebook) or ipynb_path.stem
     opening = banner(folder)
     if first_page.is_own(folder):
-        notebook.cells = without_the_lesson(notebook.cells)
+        notebook.cells = [cell for cell in notebook.cells if not LEFT_OUT & _tags(cell)]
+        for cell in notebook.cells:
+            cell.update({"outputs": shown(cell)} if "outputs" in cell else {})
     if first_page.has_page(folder):
         first = first_page.markup(folder, re.sub(r"^\d+ · ", "", heading))
         opening = visible(first) + opening
@@ -343,124 +334,57 @@ def words(part: Tag) -> str:
     return " ".join(part.get_text(" ").split())
 
 
-def readable(markup: str, label: str = "") -> str:
+def readable(markup: str) -> str:
     """The HTML with tables that keys can scroll, pictures that grow, and `lang="ja"`.
 
-    Cells of many characters get the class `long`. A block that is Japanese gets the attribute
-    itself, Japanese within other text a span.
+    Cells of many characters get the class `long`.
 
     Args:
         markup: safe HTML.
-        label: the name of each table's region; empty: its caption.
 
-    >>> readable("a<table></table>", "Table 1")
+    >>> readable("a<table></table>")
     'a<div aria-label="Table 1" class="scroll" role="region" tabindex="0"><table></table></div>'
-    >>> readable('<div><img src="x"></div>')
-    '<div><details class="figure"><summary><img src="x"/></summary></details></div>'
-    >>> readable("<h2>Summary 要約</h2><p>p 値は小さい。</p>")
-    '<h2>Summary <span lang="ja">要約</span></h2><p lang="ja">p 値は小さい。</p>'
+    >>> readable('<img src="x"><h2>Summary 要約</h2>')
+    '<img src="x" tabindex="0"/><h2>Summary <span lang="ja">要約</span></h2>'
     """
     page = tree(markup)
-    make_readable(page, label)
+    make_readable(page)
     return str(page)
 
 
-def make_readable(page: BeautifulSoup, label: str = "") -> None:
+def make_readable(page: BeautifulSoup) -> None:
     """As `readable`, of what is read already."""
-    _put_into_regions(page, label)
-    _let_grow(page)
+    _put_into_regions(page)
+    for picture in page.find_all("img"):
+        # A tap or a key chooses it, and the styles show what is chosen in its full size.
+        if picture.get("class") != "formula" and not picture.find_parent("a"):
+            picture["tabindex"] = "0"
     for cell in page.find_all("td"):
         if not cell.attrs and len(words(cell)) >= LONG:
             cell["class"] = "long"
-    _mark_japanese(page)
+    for text in page.find_all(string=RUN):
+        if type(text) is NavigableString and not (
+            text.find_parent(PLAIN) or text.find_parent(lang="ja")
+        ):
+            parts = [
+                page.new_tag("span", attrs={"lang": "ja"}, string=one) if n % 2 else one
+                for n, one in enumerate(RUN.split(text))
+            ]
+            text.replace_with(*parts)
 
 
-def _put_into_regions(page: BeautifulSoup, label: str) -> None:
+def _put_into_regions(page: BeautifulSoup) -> None:
     """Puts each outermost table into a region that keys can scroll, of fixed height if long."""
     outermost = (one for one in page.find_all("table") if not one.find_parent("table"))
     for number, table in enumerate(outermost, 1):
-        name = label or (words(table.caption) if table.caption else "") or f"Table {number}"
+        name = (words(table.caption) if table.caption else "") or f"Table {number}"
         box = table.find_parent("div", class_=ROWS) or table.wrap(page.new_tag("div"))
         is_long = sum(row.td is not None for row in table.find_all("tr")) > SCROLLS
         box["class"] = f"scroll {ROWS}" if is_long else "scroll"
         box.attrs |= {"aria-label": name, "role": "region", "tabindex": "0"}
 
 
-def _let_grow(page: BeautifulSoup) -> None:
-    """Puts figures into boxes that a tap or a key opens to their full size, by style alone."""
-    for picture in page.find_all("img"):
-        above = picture.parent
-        if picture.get("class") == "formula" or above is None or picture.find_parent(BOXES):
-            continue
-        if above.name == "p" and len(above.contents) == 1:
-            above.name = "div"  # a paragraph can hold no box
-        if not picture.find_parent("p"):
-            box = picture.wrap(page.new_tag("summary"))
-            box.wrap(page.new_tag("details", attrs={"class": "figure"}))
-
-
-def _mark_japanese(page: BeautifulSoup) -> None:
-    """Gives Japanese blocks the attribute `lang`, and spans with it to Japanese elsewhere."""
-    for block in page.find_all(BLOCKS):
-        text = words(block)
-        count = len(LETTER.findall(text))
-        if count > len(LATIN.findall(text)) and not ENGLISH.search(text):
-            block.attrs.setdefault("lang", "ja")
-    for text in page.find_all(string=LETTER):
-        near = text.find_parent(lambda one: one.name in PLAIN or one.has_attr("lang")) or page
-        if type(text) is NavigableString and near.name not in PLAIN and near.get("lang") != "ja":
-            parts = enumerate(RUN.split(text))
-            spans = {"lang": "ja"}
-            text.replace_with(
-                *(
-                    page.new_tag("span", attrs=spans, string=one) if n % 2 else one
-                    for n, one in parts
-                )
-            )
-
-
-# -- what a report about a user's model leaves out -------------------------------------------------
-# The notebook teaches the method on recorded models; such a report is about the user's. Warnings on
-# stderr go, too (they stay in the executed notebook), sentences in the place of a table that this
-# run cannot have, and what only introduced such things.
-
-
-def without_the_lesson(cells: list[Any]) -> list[Any]:
-    """The cells of a user's report, in order; the cells given stay as they are.
-
-    A text and the code cells up to the next text belong together. Where all they would show is left
-    out, they go; a heading stays as long as its section still holds something.
-    """
-    starts = [n for n, cell in enumerate(cells) if n == 0 or cell.cell_type == "markdown"]
-    after: list[Any] = []
-    for start, end in reversed([*pairwise([*starts, len(cells)])]):
-        after = _with_heading(cells[start], _rest_of(cells[start:end]), after)
-    return after
-
-
-def _rest_of(group: list[Any]) -> list[Any]:
-    """What is kept of a text and its code cells."""
-    kept = [_filtered(cell) for cell in group if not LEFT_OUT & _tags(cell)]
-    # Definitions that later cells need are code without a word for the reader.
-    is_emptied = any(map(shown, group)) and not any(map(shown, kept))
-    return [] if is_emptied else kept
-
-
-def _with_heading(first: Any, kept: list[Any], after: list[Any]) -> list[Any]:
-    """What is kept of a group, the cells after it, and its heading where the section goes on."""
-    from nbformat.v4 import new_markdown_cell
-
-    level = _level(first)
-    lost = level < NO_HEADING and not (kept and kept[0].cell_type == "markdown")
-    goes_on = bool(kept or (after and _level(after[0]) > level))
-    opening = [new_markdown_cell(first.source.partition("\n")[0])] if lost and goes_on else []
-    return [*opening, *kept, *after]
-
-
-def _level(cell: Any) -> int:
-    """The level of the heading that a cell opens with."""
-    heading = HEADING.match(cell.source) if cell.cell_type == "markdown" else None
-    return len(heading[1]) if heading else NO_HEADING
+# -- cells -----------------------------------------------------------------------------------------
 
 
 def _tags(cell: Any) -> set[str]:
@@ -470,18 +394,6 @@ def _tags(cell: Any) -> set[str]:
 def shown(cell: Any) -> list[Any]:
     """The outputs of a cell, without warnings."""
     return [one for one in cell.get("outputs", []) if one.get("name") != "stderr"]
-
-
-def _filtered(cell: Any) -> Any:
-    kept = cell.copy()
-    if cell.cell_type == "code":
-        markup = ("".join(one.get("data", {}).get("text/html", "")) for one in shown(cell))
-        both = zip(shown(cell), markup, strict=True)
-        kept.outputs = [one for one, text in both if not IS_NOTHING.match(text)]
-    else:
-        paragraphs = cell.source.split("\n\n")
-        kept.source = "\n\n".join(p for p in paragraphs if not p.startswith(GOALS))
-    return kept
 
 
 def with_given_parameters(cells: list[Any]) -> list[Any]:

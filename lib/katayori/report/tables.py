@@ -32,8 +32,6 @@ BOX = """<style>
 </style>"""
 #: Dots an inch of figures in notebooks: sharp in print; half of them are an inch on the screen.
 DOTS = 192
-#: How the markup of `nothing` begins; escaped text can never look like it.
-NOTHING = '<p class="nothing">'
 _MARKS = (0x061C, 0x200E, 0x200F, 0xFEFF)
 _HIDDEN = [*range(0x80, 0xA0), *_MARKS, *range(0x202A, 0x202F), *range(0x2066, 0x206A)]
 # Control codes, direction overrides and lone surrogates are spelt out, so that text can neither
@@ -126,11 +124,8 @@ class Shown:
 
 
 def nothing(text: str) -> Shown:
-    """One short sentence in the place of a table or figure that this run cannot have.
-
-    A report about a user's model leaves it out (`NOTHING` marks it).
-    """
-    return Shown(f"{NOTHING}{escape(text)}</p>", visible(text))
+    """One short sentence in the place of a table or figure that this run cannot have."""
+    return Shown(f'<p class="nothing">{escape(text)}</p>', visible(text))
 
 
 class _Column(NamedTuple):
