@@ -10,7 +10,6 @@ import ast
 import json
 import os
 import re
-import sys
 import tempfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -19,10 +18,9 @@ from typing import Any
 from katayori import paths
 from katayori.data.files import read_text
 from katayori.errors import KatayoriError, expect
-from katayori.papers import get_paper, paper_ids
+from katayori.papers import paper_ids
 from katayori.papers.items import OwnItems, check_limit, own_files, read_items
 from katayori.prompting.exchange import read_answers
-from katayori.prompting.requests import Response
 
 LAST = "overview"  # reads the results of the others
 KINDS: dict[str, type | tuple[type, ...]] = {
@@ -199,18 +197,18 @@ def check_run(paper: str, profile: Mapping[str, Any], given: Mapping[str, Any]) 
     own = own_items({name: given[name] for name in own_files() if name in given})
     file = given.get("answers_file") or ""
     is_imported = profile["answers"] == "imported"
-    told = _check_imported(paper, given) if is_imported else []
-    if file and not is_imported:
+    if is_imported:
+        _check_imported(paper, given)
+    elif file:
         kind = f"{profile['name']} ({profile['answers']} answers)"
         raise KatayoriError(f"answers_file is read with PROFILE=imported, not {kind}")
     if own or file:
         limit = given.get("limit") or profile["size"]
         read_items(paper, profile["items"], limit=limit, own=own, answers_file=file)
-    print(*(f"{paper:<16} {line}\n" for line in told), sep="", end="", file=sys.stderr)
 
 
-def _check_imported(paper: str, given: Mapping[str, Any]) -> list[str]:
-    """Check the models and answers of an imported run; what to say of each model's answers."""
+def _check_imported(paper: str, given: Mapping[str, Any]) -> None:
+    """Check that there is a file of answers, of each model to a prompt of the paper."""
     from katayori.prompting.models import get_model
     from katayori.prompting.prompts import load_prompts
 
@@ -219,38 +217,10 @@ def _check_imported(paper: str, given: Mapping[str, Any]) -> list[str]:
         raise KatayoriError("imported answers need a model: MODELS=my-model@custom, as in the file")
     if not file:
         raise KatayoriError('name the file of answers: ARGS="-p answers_file=/path/to/answers.csv"')
-    name, answers, told = Path(file).name, read_answers(file), []
     prompt_ids = load_prompts(paper, given.get("prompts") or "").keys()
-    for model_id in (get_model(asked)[0].id for asked in given["models"]):
-        known = {key[2] for key in answers}
-        if model_id not in known:
-            there = ", ".join(sorted(known)) or "none"
-            raise KatayoriError(f"{name} holds no answer of {model_id!r}; its models: {there}")
-        own = [a for key, a in answers.items() if key[2] == model_id and key[1] in prompt_ids]
-        if not own:
-            raise KatayoriError(f"{name} holds no answer of {model_id!r} to a prompt of {paper}")
-        told.append(f"{name}: {_probabilities(paper, model_id, own)}")
-    return told
-
-
-def _probabilities(paper: str, model_id: str, answers: list[Response]) -> str:
-    """How many answers carry log probabilities, and what lacks them where a method needs them."""
-    carried = sum(bool(answer.top) for answer in answers)
-    counts = f"{len(answers)} answers of {model_id}, {carried} with log probabilities"
-    lacking = len(answers) - carried
-    if not get_paper(paper).needs_probabilities or not lacking:
-        return counts
-    remedy = "a .csv file carries none, in a .jsonl file `top` of a row gives them"
-    return f"{counts}; the proposed method needs them, {lacking} answers lack them ({remedy})"
-
-
-def papers_of_answers(file: str, papers: Iterable[str]) -> list[str]:
-    """The papers whose prompts an answers file has rows of. KatayoriError where there is none."""
-    from katayori.prompting.prompts import load_prompts
-
-    prompt_ids = {key[1] for key in read_answers(file)}
-    held = [paper for paper in papers if prompt_ids & load_prompts(paper).keys()]
-    if not held:
-        known = ", ".join(sorted(prompt_ids)[:5]) or "none"
-        raise KatayoriError(f"{Path(file).name} answers no prompt of ours; its prompts: {known}")
-    return held
+    held = {(model, prompt_id) for _, prompt_id, model, _ in read_answers(file)}
+    for model in (get_model(asked)[0].id for asked in given["models"]):
+        if not any((model, prompt_id) in held for prompt_id in prompt_ids):
+            there = ", ".join(sorted({model for model, _ in held})) or "none"
+            problem = f"holds no answer of {model!r} to a prompt of {paper} (PAPERS=)"
+            raise KatayoriError(f"{Path(file).name} {problem}; its models: {there}")

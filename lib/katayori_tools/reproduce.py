@@ -3,11 +3,10 @@ report the rest.
 
 Whether a run is up to date is decided by content alone (sha256), so it survives a checkout and
 changed file times; nothing heavy is imported before that is known. A notebook runs in a process of
-its own, this module as a program, below a hidden folder of the profile's; what a killed run leaves
-there is in nobody's way and goes with `make clean`.
+its own, below a hidden folder of the profile's; what a killed run leaves there is in nobody's way
+and goes with `make clean`.
 """
 
-import base64
 import hashlib
 import json
 import logging
@@ -18,7 +17,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent import futures
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -48,7 +47,6 @@ SKIPPED = "skipped.json"  # a notebook that lacks its input writes {"reason": ..
 REPORT = ("reproduce", "notebooks", "pages", "page", "print")
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 FOLDERS = ("IPYTHONDIR", "JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR")
-PICTURED = "discrim_eval"  # its figure is README's picture
 
 
 @dataclass
@@ -197,24 +195,6 @@ def _given(run: NotebookRun, profile: Mapping[str, Any]) -> dict[str, Any]:
     return given
 
 
-def _chosen(
-    run: NotebookRun, profile: Mapping[str, Any], given: Mapping[str, Any]
-) -> dict[str, Path]:
-    """The notebooks to run; of imported answers without PAPERS= those that the file answers."""
-    from katayori_tools import paper_files
-
-    chosen = notebooks.choose(run.papers)
-    if not chosen:
-        raise KatayoriError("notebooks/ holds no notebook named NN_<paper>.ipynb")
-    for paper in sorted(chosen.keys() & paper_facts.names()):
-        paper_files.of(paper)  # what is wrong with its file is said before anything runs
-    file = given.get("answers_file")
-    if run.papers or profile["answers"] != "imported" or not isinstance(file, str) or not file:
-        return chosen
-    asking = [paper for paper in chosen if paper != notebooks.LAST]
-    return {paper: chosen[paper] for paper in notebooks.papers_of_answers(file, asking)}
-
-
 def folder_of(profile: Mapping[str, Any], models: list[str], papers: Iterable[str]) -> Path:
     """The run folder. KatayoriError for one that holds other models' answers under its label."""
     label = run_folders.run_label()
@@ -238,9 +218,15 @@ def planned(run: NotebookRun) -> list[Job]:
 
     Each notebook gets the parameters that it declares; what none declares is unknown.
     """
+    from katayori_tools import paper_files
+
     profile = profiles.load(run.profile)
     given = _given(run, profile)
-    chosen = _chosen(run, profile, given)
+    chosen = notebooks.choose(run.papers)
+    if not chosen:
+        raise KatayoriError("notebooks/ holds no notebook named NN_<paper>.ipynb")
+    for paper in sorted(chosen.keys() & paper_facts.names()):
+        paper_files.of(paper)  # what is wrong with its file is said before anything runs
     declared = {paper: notebooks.parameters(path) for paper, path in chosen.items()}
     valid = list(dict.fromkeys(name for own in declared.values() for name in own))
     for name in given.keys() - valid:
@@ -271,9 +257,9 @@ def kernel_settings(private: Path) -> dict[str, str]:
 
     `private` is a temporary folder that stands in for those of the user's.
     """
-    env = {k: v for k, v in os.environ.items() if k not in ("MPLBACKEND", "JUPYTER_PATH")}
     folders = {name: str(private / name.lower()) for name in FOLDERS}
-    return env | folders | dict.fromkeys(THREADS, "1") | {"PYTHONHASHSEED": "0"}
+    fixed = dict.fromkeys(THREADS, "1") | {"PYTHONHASHSEED": "0"}
+    return os.environ | folders | fixed | {"MPLBACKEND": "", "JUPYTER_PATH": ""}
 
 
 def say(paper: str, text: str) -> None:
@@ -286,15 +272,16 @@ def _run(job: Job) -> str:
 
     What failed, or was skipped where an earlier run succeeded, leaves the earlier outputs alone.
     """
-    done = subprocess.run(
-        [sys.executable, "-m", "katayori_tools.reproduce"],
-        input=json.dumps(vars(job), default=str),
-        stdout=subprocess.PIPE,
-        text=True,
-        env=job.env,
-    )
-    if done.returncode:
-        return done.stdout.strip() or f"its process died (exit code {done.returncode})"
+    from multiprocessing import get_context
+
+    # A pool of its own, so that a process that dies takes no other notebook with it.
+    try:
+        with futures.ProcessPoolExecutor(1, get_context("spawn")) as alone:
+            cause = alone.submit(run_alone, job).result()
+    except futures.BrokenExecutor:
+        cause = "its process died"
+    if cause:
+        return cause
     if skipped := run_folders.noted(job.work, SKIPPED):
         kept = (job.final / "results.json").exists()
         stay = " (the earlier results stay)" if kept else ""
@@ -316,6 +303,8 @@ def reproduce(run: NotebookRun, running: Running = USUAL_RUNNING) -> int:
 
     KatayoriError before anything starts.
     """
+    from katayori.report import first_page
+
     notebooks.writable(paths.outputs_dir(), "KATAYORI_OUTPUTS")
     jobs = planned(run)
     shared, folder = shared_inputs(), jobs[0].final.parent
@@ -323,7 +312,7 @@ def reproduce(run: NotebookRun, running: Running = USUAL_RUNNING) -> int:
     failures: dict[str, str] = {}
     with (
         tempfile.TemporaryDirectory(dir=folder, prefix=".run-") as private,
-        ThreadPoolExecutor(running.jobs) as pool,
+        futures.ThreadPoolExecutor(running.jobs) as pool,
     ):
         env = kernel_settings(Path(private))
         for is_last in (False, True):  # the overview reads the results of the others
@@ -340,23 +329,15 @@ def reproduce(run: NotebookRun, running: Running = USUAL_RUNNING) -> int:
     for paper, cause in failures.items():
         say(paper, f"FAILED: {cause}")
     for job in jobs:
-        if job.paper not in failures:
-            _tell_in_short(job.final)
+        if job.paper not in failures and first_page.has_page(job.final):
+            print("\n".join(first_page.in_short(job.final)), flush=True)
     print(f"results: {folder}", file=sys.stderr)
     return 1 if failures else 0
 
 
-def _tell_in_short(folder: Path) -> None:
-    """The first page of a report about a user's model, for the terminal."""
-    from katayori.report import first_page
-
-    if first_page.has_page(folder):
-        print("\n".join(first_page.in_short(folder)), flush=True)
-
-
 def nb(*, papers: Papers = "") -> int:
     """Executes the committed notebooks in place on their defaults and clears what differs from run
-    to run; of notebook 01 README's picture is renewed.
+    to run.
 
     Args:
         papers: by name or number (all).
@@ -366,24 +347,13 @@ def nb(*, papers: Papers = "") -> int:
     convert = ("-m", "nbconvert", "--to", "notebook", "--execute", "--inplace", *CLEAR)
     with tempfile.TemporaryDirectory(prefix="katayori-") as private:
         env = kernel_settings(Path(private))
-        for paper, path in notebooks.choose(papers).items():
+        for path in notebooks.choose(papers).values():
             if subprocess.run([sys.executable, *convert, str(path)], env=env).returncode:
                 raise KatayoriError(f"{path.name} failed (see above); none after it was executed")
             # Without a folder, as in JupyterLab, missing answers do not fail the kernel.
             if NOT_RUN in path.read_text(encoding="utf-8"):
                 raise KatayoriError(f"{path.name} lacks answers; it was emptied: git restore it")
-            if paper == PICTURED:
-                file = path.parent / "images" / f"{PICTURED}_person_or_words.png"
-                file.write_bytes(picture(path))
     return 0
-
-
-def picture(notebook: Path) -> bytes:
-    """The figure of a notebook with outputs that README shows."""
-    cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
-    outputs = next(cell["outputs"] for cell in cells if cell["id"] == "person-or-words")
-    shown = next(one["data"]["image/png"] for one in outputs if "image/png" in one.get("data", {}))
-    return base64.b64decode("".join(shown))
 
 
 # -- in the process of one notebook ----------------------------------------------------------------
@@ -416,10 +386,11 @@ def _execute(job: Job, output: Path) -> None:
 
 
 def run_alone(job: Job) -> str:
-    """Runs one notebook into `job.work`.
+    """Runs one notebook into `job.work`, in a process of its own.
 
     Returns why it failed, which leaves `<name>.failed.ipynb` in the final folder.
     """
+    os.environ.update(job.env)
     from katayori_tools.pages import write_report
 
     logging.getLogger("papermill").setLevel(logging.WARNING)
@@ -446,19 +417,3 @@ def run_alone(job: Job) -> str:
         say(job.paper, f"failed after {time.monotonic() - begin:.0f} s")
         return f"{name}: {first[:300]} (kept: {kept})"
     return ""
-
-
-def main() -> int:
-    """Runs the job that is read from stdin; why it failed goes to stdout."""
-    values = json.load(sys.stdin)
-    values |= {name: Path(values[name]) for name in ("notebook", "final", "work")}
-    try:
-        cause = run_alone(Job(**values))
-    except KeyboardInterrupt:  # the kernel is gone; the runner tells the user
-        return 130
-    print(cause, end="")
-    return 1 if cause else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -79,7 +79,6 @@ def test_own_items_go_through_estimate_template_and_the_notebooks_parameters(
     assert cli.main(["reproduce", *words]) == 0
     [job] = ran
     assert {name: job.parameters[name] for name in given} == given
-    assert f"answers.jsonl: {len(rows)} answers of {MODEL}, 0 with log" in capsys.readouterr().err
 
 
 def test_a_notebook_of_several_gets_the_parameters_that_it_declares(here):
@@ -141,7 +140,7 @@ def test_another_encoding_is_named_with_its_remedy(here, capsys, name, encoding,
     ("text", "says"),
     [
         ("item_id,prompt_id,model\nx,p,m@custom\n", "row 1 lacks the column(s) text"),
-        ("item_id,prompt_id,model,text\nx,ju_1_ja,o,A\n", "no answer of 'm@custom'; its models: o"),
+        ("item_id,prompt_id,model,text\nx,ju_1_ja,o,A\n", "(PAPERS=); its models: o"),
         ("item_id,prompt_id,model,text\nx,ju_1_ja,m@custom,A\n", "answers none of these items"),
         ("item_id,prompt_id,model,text\nx,p,m@custom,A\n", "of 'm@custom' to a prompt of"),
         ("", "its models: none"),
@@ -157,25 +156,6 @@ def test_answers_are_read_before_the_notebook_starts(here, capsys, text, says):
     words += ["-p", f"answers_file={here / 'answers.csv'}"]
     assert says in refused(capsys, "reproduce", *words)
     assert (before / "results.json").read_text() == "an earlier run"
-
-
-def test_imported_answers_choose_the_papers_and_say_what_they_lack(here, monkeypatch, capsys):
-    """Without PAPERS= those whose prompts the file answers; the judge's method needs log
-    probabilities.
-    """
-    ran = []
-    monkeypatch.setattr(reproduce, "_run", lambda job: ran.append(job.paper) or "")
-    words = ["--papers", "03", "--models", MODEL, "--limit", "2", str(here / "a.jsonl")]
-    assert cli.main(["template", *words]) == 0
-    rows = [json.loads(row) | {"text": "A"} for row in (here / "a.jsonl").read_text().splitlines()]
-    rows[0]["top"] = [["A", -0.1]]
-    (here / "a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    words = ["--profile", "imported", "--models", MODEL, "-p", f"answers_file={here / 'a.jsonl'}"]
-    assert cli.main(["reproduce", *words]) == 0
-    assert ran == ["logprob_judge"]
-    err = capsys.readouterr().err
-    assert f"{len(rows)} answers of {MODEL}, 1 with log probabilities" in err
-    assert f"needs them, {len(rows) - 1} answers lack them (a .csv file carries none" in err
 
 
 def test_outputs_that_cannot_be_written_are_one_line(here, capsys, monkeypatch):

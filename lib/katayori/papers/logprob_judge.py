@@ -54,7 +54,6 @@ _Row = dict[str, Any]
 
 class LogprobJudge(Paper):
     shown = "each"
-    needs_probabilities = True
     clusters = "pairs of answers"
     cluster_column = "item_id"
     options = ("A", "B", "C")

@@ -63,7 +63,6 @@ class Paper:
         own_files: names of what a user may give in place of its items.
         asked_in: the prompts that others' items are asked with: those of `official` or of `study`.
         theirs: data sets whose texts are not this project's own.
-        needs_probabilities: whether its method cannot do without log probabilities.
         shown: which recorded models a study shows, on which items. `shared`: those that were asked
             all prompts, on the items that all of them hold. `each`: for every prompt those that
             were asked it in its present wording.
@@ -78,7 +77,6 @@ class Paper:
     own_files: ClassVar[Mapping[str, OwnFile]] = {}
     asked_in: ClassVar[str] = "official"
     theirs: ClassVar[tuple[str, ...]] = ("official",)
-    needs_probabilities: ClassVar[bool] = False
     shown: ClassVar[Literal["shared", "each"]] = "shared"
 
     @property
