@@ -6,6 +6,7 @@ silence. That stored outputs are in step with the code is nbval's part of `make 
 """
 
 import base64
+import itertools
 import json
 import os
 import re
@@ -34,10 +35,6 @@ MUTATIONS = {
     "04_jubaku_v2": ("katayori.metrics.shares:share", "value"),
     "05_inter_jbbq": ("katayori.metrics.words:contrast", "contrast"),
 }
-#: The one that stays in `make test`.
-QUICKEST = "04_jubaku_v2"
-
-
 #: The one that stays in `make test`.
 QUICKEST = "04_jubaku_v2"
 
@@ -320,32 +317,36 @@ def test_changing_works(book, tmp_path):
     assert not unchanged(book, tmp_path)
 
 
-@pytest.mark.parametrize(
-    ("method", "change", "says"),
-    [
-        (METHOD, "self pairs", ""),
-        # A whole study in one call hides its method: what it can name changes nothing.
-        ('found = analyse(answers, weights="standard")["alpha"]', "self pairs", "changes nothing"),
-        (METHOD, "none", "with another weights= KeyError: "),
-    ],
-)
-def test_only_an_argument_of_an_open_method_shows(method, change, says, tmp_path):
-    """Also where a figure alone is shown: what it plots has changed."""
-    plots = """
+#: A method, another value of its argument, and what is said of it.
+CHANGES = [
+    (METHOD, "self pairs", ""),
+    # A whole study in one call hides its method: what it can name changes nothing.
+    ('found = analyse(answers, weights="standard")["alpha"]', "self pairs", "changes nothing"),
+    (METHOD, "none", "with another weights= KeyError: "),
+]
+PLOTS = """
 from pathlib import Path
 Path(output_dir, "figures").mkdir(exist_ok=True, parents=True)
 Path(output_dir, "figures", "f.csv").write_text(str(found))
 """
-    change = {"change": {"weights": change}}
-    sections = [
-        [_words(f"## {n} · Agreement"), _cell(method, **change), _cell(shown)]
-        for n, shown in enumerate((SHOW, plots), 1)
-    ]
-    opening = [_cell('output_dir: str = ""', tags=("parameters",)), _cell(OPENING)]
+
+
+def test_only_an_argument_of_an_open_method_shows(tmp_path):
+    """Also where a figure alone is shown: what it plots has changed."""
+    cells = [_cell('output_dir: str = ""', tags=("parameters",)), _cell(OPENING)]
+    for number, (shown, (method, value, _)) in enumerate(itertools.product((SHOW, PLOTS), CHANGES)):
+        changed = _cell(method, change={"weights": value})
+        cells += [_words(f"## {number} · Agreement"), changed, _cell(shown)]
     book = tmp_path / "99_tiny.ipynb"
-    book.write_text(json.dumps({"cells": [*opening, *sections[0], *sections[1]]}))
+    book.write_text(json.dumps({"cells": cells}))
     lines = unchanged(book, tmp_path)
-    assert len(lines) == (2 if says else 0) and all(says in line for line in lines)
+    told = 2 * [says for *_, says in CHANGES]
+    wanted = [(f"section {number}: ", says) for number, says in enumerate(told) if says]
+    assert len(lines) == len(wanted)
+    assert all(
+        line.startswith(place) and says in line
+        for line, (place, says) in zip(lines, wanted, strict=True)
+    )
 
 
 # -- mutation ----------------------------------------------------------------------------------------------------------
