@@ -81,6 +81,7 @@ _CLUSTERS = f"whole number {OF_CLUSTERS} from 1 to {MOST:,}"
 Clusters = Annotated[
     int, _within(int, 1, MOST, f"{_CLUSTERS}; leave it out for what the profile says")
 ]
+Jobs = Annotated[int, _within(int, 1, 64, "whole number from 1 to 64")]
 Papers = Annotated[str, _papers]  # by name, number or file; kept by name
 Label = Annotated[str, _label]
 #: The user's own items by name (see `papers.items.OwnItems`); each name is an option.
@@ -90,7 +91,7 @@ Own = Annotated[Mapping[str, str], "own"]
 # -- what is chosen --------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Server:
     """A server of the user's own.
 
@@ -104,7 +105,7 @@ class Server:
     label: Label = ""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class OwnServer(Server):
     """A server that is asked.
 
@@ -120,7 +121,7 @@ class OwnServer(Server):
 NO_SERVER = OwnServer()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Chosen:
     """What is asked or read, and of whom.
 
@@ -138,7 +139,7 @@ class Chosen:
     own: Own = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Asking(Chosen):
     """What is asked of whom; without models, that of the light engine.
 
@@ -152,7 +153,7 @@ class Asking(Chosen):
     server: OwnServer = NO_SERVER
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Sending:
     """How requests are sent.
 
@@ -164,7 +165,7 @@ class Sending:
     budget: float | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class NotebookRun(Chosen):
     """Which notebooks are run, and on what.
 
@@ -179,19 +180,4 @@ class NotebookRun(Chosen):
     server: Server = NO_SERVER
 
 
-@dataclass(frozen=True)
-class Running:
-    """How notebooks are run.
-
-    Attributes:
-        jobs: notebooks at once. timeout: seconds a cell may take, 0 for no limit. force: run even
-            what is up to date.
-    """
-
-    jobs: Annotated[int, _within(int, 1, 64, "whole number from 1 to 64")] = 2
-    timeout: int = 1800
-    force: bool = False
-
-
 USUAL_SENDING = Sending()
-USUAL_RUNNING = Running()

@@ -1,8 +1,8 @@
 """The command line behind `make`: a command is a function and a line of `COMMANDS`.
 
 The options of a command are the parameters of its function, and the fields of those that are
-dataclasses (`choices`): its words those before `*`. Their types say what is valid, and the text
-below `Args:` and `Attributes:` is their help. A KatayoriError becomes one line.
+dataclasses with keywords only (`choices`): its words those before `*`. Their types say what is
+valid, and the text below `Args:` and `Attributes:` is their help. A KatayoriError becomes one line.
 """
 
 import argparse
@@ -18,7 +18,7 @@ from dataclasses import is_dataclass
 from difflib import get_close_matches
 from importlib import import_module
 from types import NoneType
-from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, cast, get_args, get_origin, get_type_hints
 
 import katayori
 from katayori import paths
@@ -91,8 +91,8 @@ def _add_options(one: argparse.ArgumentParser, kind: Callable[..., Any]) -> None
     helps = _helps(kind, tuple(hints))
     for parameter in inspect.signature(kind).parameters.values():
         hint = hints[parameter.name]
-        if isinstance(hint, type) and is_dataclass(hint):
-            _add_options(one, hint)
+        if is_dataclass(hint):
+            _add_options(one, cast(type, hint))
         elif hint == Own:
             group = one.add_argument_group("items of yours in place of ours")
             for name, (_, file) in own_files().items():
@@ -100,56 +100,35 @@ def _add_options(one: argparse.ArgumentParser, kind: Callable[..., Any]) -> None
                 how: dict[str, Any] = {"dest": f"own {name}", "metavar": name.upper()}
                 group.add_argument(f"--{name}", type=to_whole, help=file.about, **how)
         else:
-            is_word = parameter.kind is parameter.POSITIONAL_OR_KEYWORD and not is_dataclass(kind)
-            _add_option(one, parameter, hint, helps.get(parameter.name), is_word)
+            _add_option(one, parameter, hint, helps.get(parameter.name))
 
 
 def _add_option(
-    one: argparse.ArgumentParser,
-    parameter: inspect.Parameter,
-    hint: Any,
-    about: str | None,
-    is_word: bool,
+    one: argparse.ArgumentParser, parameter: inspect.Parameter, hint: Any, about: str | None
 ) -> None:
     """One option of this type; none for a type that no command line can give."""
-    kind, notes = _without_none(hint)
-    name, default = parameter.name, parameter.default
-    if about and type(default) in (str, int, float) and default:
-        about = f"{about} (default: {default})"
-    how: dict[str, Any] = {"help": about}
-    flags = [f"--{name.replace('_', '-')}", *(n for n in notes if str(n).startswith("-"))]
-    if kind is bool:
-        flags = [f"--no-{name}"] if default else flags
-        one.add_argument(*flags, dest=name, action="store_const", const=not default, **how)
-        return
-    is_open = default is parameter.empty
-    if get_origin(kind) is Sequence:
-        [kind] = get_args(kind)
-        how |= {"nargs": "+" if is_open else "*"} if is_word else {"action": "append"}
-        how |= {"nargs": "+", "action": "extend"} if "+" in notes else {}
-    elif is_word and not is_open:
-        how["nargs"] = "?"
-    if get_origin(kind) is Literal:
-        how["choices"] = [word for word in get_args(kind) if word]
-        kind = str
-    if kind not in (str, int, float):
-        return
-    how["type"] = next(filter(callable, notes), kind)
-    if is_word:
-        one.add_argument(name, **how)
-        return
-    if "choices" not in how:
-        how["metavar"] = "N" if kind in (int, float) else name.upper()
-    one.add_argument(*flags, dest=name, **how)
-
-
-def _without_none(hint: Any) -> tuple[Any, tuple[Any, ...]]:
-    """A type without `| None`, and its notes where it is an `Annotated` one."""
     alternatives = [each for each in get_args(hint) if each is not NoneType]
     if NoneType in get_args(hint) and len(alternatives) == 1:
         [hint] = alternatives
     kind, *notes = get_args(hint) if get_origin(hint) is Annotated else (hint,)
-    return kind, tuple(notes)
+    name, default = parameter.name, parameter.default
+    if about and type(default) in (str, int, float) and default:
+        about = f"{about} (default: {default})"
+    how: dict[str, Any] = {"help": about, "type": next(filter(callable, notes), kind)}
+    is_word = parameter.kind is parameter.POSITIONAL_OR_KEYWORD
+    if kind is bool:
+        how = {"help": about, "action": argparse.BooleanOptionalAction}
+    elif get_origin(kind) is Literal:
+        how |= {"choices": get_args(kind), "type": str}
+    elif get_origin(kind) is Sequence:
+        how |= {"nargs": "*" if is_word and default == () else "+", "type": str}
+        how |= {} if is_word else {"action": "extend"}
+    elif kind not in (str, int, float):
+        return
+    elif is_word and default is not parameter.empty:
+        how["nargs"] = "?"
+    flags = [f"--{name.replace('_', '-')}", *(n for n in notes if str(n).startswith("-"))]
+    one.add_argument(*([] if is_word else flags), dest=name, **how)
 
 
 def _helps(kind: Callable[..., Any], names: Sequence[str]) -> dict[str, str]:

@@ -74,7 +74,7 @@ class SeedFile(Lenient):
     seeds: list[Seed]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Making:
     """How drafts are made.
 

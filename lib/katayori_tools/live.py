@@ -25,13 +25,11 @@ from katayori.provenance import without_folder
 from katayori_tools import asking
 from katayori_tools.asking import Step, n_clusters, wanted
 from katayori_tools.choices import (
-    USUAL_RUNNING,
     USUAL_SENDING,
     Asking,
     NotebookRun,
     Papers,
     Positive,
-    Running,
     Sending,
 )
 from katayori_tools.collect import Summary, collect_sync
@@ -48,7 +46,7 @@ CANNOT = {
 }
 
 
-def live(chosen: Asking, sending: Sending = USUAL_SENDING, running: Running = USUAL_RUNNING) -> int:
+def live(chosen: Asking, sending: Sending = USUAL_SENDING) -> int:
     """Ask a sample of a profile's items now, then run the notebooks."""
     from katayori_tools.reproduce import folder_of, reproduce
 
@@ -83,7 +81,7 @@ def live(chosen: Asking, sending: Sending = USUAL_SENDING, running: Running = US
         own=chosen.own,
         parameter=(f"limit={limit}",) if limit else (),
     )
-    return reproduce(run, running)
+    return reproduce(run)
 
 
 def _collect(

@@ -28,7 +28,7 @@ from katayori.errors import KatayoriError
 from katayori.papers.items import own_files
 from katayori.paths import sha256
 from katayori_tools import notebooks
-from katayori_tools.choices import USUAL_RUNNING, NotebookRun, Papers, Running
+from katayori_tools.choices import Jobs, NotebookRun, Papers
 
 STAMP = "stamp.json"
 EXPECTED = "expected"  # below data: what a run is compared with, no notebook reads it
@@ -298,37 +298,42 @@ def _run(job: Job) -> str:
     return ""
 
 
-def reproduce(run: NotebookRun, running: Running = USUAL_RUNNING) -> int:
+def reproduce(run: NotebookRun, *, jobs: Jobs = 2, timeout: int = 1800, force: bool = False) -> int:
     """Runs what is out of date; 0 unless a notebook failed (then 1).
 
-    KatayoriError before anything starts.
+    Args:
+        jobs: notebooks at once. timeout: seconds a cell may take, 0 for no limit. force: run even
+            what is up to date.
+
+    Raises:
+        KatayoriError: before anything starts.
     """
     from katayori.report import first_page
 
     notebooks.writable(paths.outputs_dir(), "KATAYORI_OUTPUTS")
-    jobs = planned(run)
-    shared, folder = shared_inputs(), jobs[0].final.parent
+    books = planned(run)
+    shared, folder = shared_inputs(), books[0].final.parent
     folder.mkdir(parents=True, exist_ok=True)
     failures: dict[str, str] = {}
     with (
         tempfile.TemporaryDirectory(dir=folder, prefix=".run-") as private,
-        futures.ThreadPoolExecutor(running.jobs) as pool,
+        futures.ThreadPoolExecutor(jobs) as pool,
     ):
         env = kernel_settings(Path(private))
         for is_last in (False, True):  # the overview reads the results of the others
             due = []
-            for job in (job for job in jobs if (job.paper == notebooks.LAST) == is_last):
+            for job in (job for job in books if (job.paper == notebooks.LAST) == is_last):
                 job.env, job.work = env, Path(private) / job.paper
-                job.timeout = running.timeout or None
+                job.timeout = timeout or None
                 reason = stale(job, shared)
-                reason = "asked for" if running.force else reason
+                reason = "asked for" if force else reason
                 say(job.paper, f"to run ({reason})" if reason else "up to date")
                 due += [job] if reason else []
             causes = zip(due, pool.map(_run, due), strict=True)
             failures |= {job.paper: cause for job, cause in causes if cause}
     for paper, cause in failures.items():
         say(paper, f"FAILED: {cause}")
-    for job in jobs:
+    for job in books:
         if job.paper not in failures and first_page.has_page(job.final):
             print("\n".join(first_page.in_short(job.final)), flush=True)
     print(f"results: {folder}", file=sys.stderr)

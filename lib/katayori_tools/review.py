@@ -11,7 +11,7 @@ import time
 import unicodedata
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import pandas as pd
 import yaml
@@ -48,7 +48,7 @@ def review(
     papers: Papers = "",
     readers: Positive = 1,
     folder: str = "",
-    read: Annotated[Sequence[str], "+"] = (),
+    read: Sequence[str] = (),
 ) -> int:
     """Write forms, or read them back.
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from unittest import mock
 
-from katayori_tools.choices import USUAL_RUNNING, NotebookRun, Running
+from katayori_tools.choices import NotebookRun
 from katayori_tools.reproduce import Job, planned
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ class CellError(Exception):
     """A cell failed; the message names it."""
 
 
-def without_kernel(run: NotebookRun, running: Running = USUAL_RUNNING) -> int:
+def without_kernel(run: NotebookRun) -> int:
     """In place of `reproduce.reproduce`: notebooks run in this process."""
     for job in planned(run):
         run_cells(job)

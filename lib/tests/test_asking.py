@@ -75,9 +75,7 @@ def test_a_whole_set_is_asked_as_a_study_reads_it(paper):
 def test_live_asks_whole_questions_and_then_runs_the_notebooks(house, monkeypatch, capsys):
     """A limit of 1 takes one question with its whole cross of 135, by both prompts."""
     ran = []
-    monkeypatch.setattr(
-        "katayori_tools.reproduce.reproduce", lambda run, running: ran.append(run) or 0
-    )
+    monkeypatch.setattr("katayori_tools.reproduce.reproduce", lambda run: ran.append(run) or 0)
     with Double(answer=lambda body: "Answer: no") as double:
         asked = chosen(models="llama@vllm", base_url=double.url, limit=1)
         assert live.live(asked) == 0
@@ -90,7 +88,7 @@ def test_live_asks_whole_questions_and_then_runs_the_notebooks(house, monkeypatc
 
 
 def test_live_stops_at_the_budget_and_says_how_to_go_on(house, monkeypatch):
-    monkeypatch.setattr("katayori_tools.reproduce.reproduce", lambda run, running: 0)
+    monkeypatch.setattr("katayori_tools.reproduce.reproduce", lambda run: 0)
     monkeypatch.setenv("OPENAI_API_KEY", "a-test-key")
     with Double() as double:
         of_model = chosen(models="gpt-4o", base_url=double.url, limit=1)

@@ -41,7 +41,7 @@ class Base(Double):
 
 def test_a_base_model_is_live_and_continues_a_forced_start(house, monkeypatch):
     """Both prompts of notebook 01: the texts joined by a blank line, a prefix continued."""
-    monkeypatch.setattr("katayori_tools.reproduce.reproduce", lambda run, running: 0)
+    monkeypatch.setattr("katayori_tools.reproduce.reproduce", lambda run: 0)
     with Base(answer=" yes") as double:
         given = {"models": "my-base@completions", "limit": 1, "base_url": double.url}
         live.live(chosen(**given))
@@ -197,7 +197,7 @@ def test_a_failing_server_is_told_while_nothing_is_answered(store, capfd, monkey
 
 
 def test_a_forced_start_is_said_to_be_left_out(house, monkeypatch, capsys):
-    monkeypatch.setattr("katayori_tools.reproduce.reproduce", lambda run, running: 0)
+    monkeypatch.setattr("katayori_tools.reproduce.reproduce", lambda run: 0)
     with Double(answer="Answer: no") as double:
         live.live(chosen(models="m@custom", limit=1, base_url=double.url))
     said = capsys.readouterr().out

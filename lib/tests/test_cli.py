@@ -11,7 +11,7 @@ from katayori_tools import cli
 from katayori_tools.choices import Asking, Clusters, Positive, filled
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Size:
     """How large.
 
@@ -32,7 +32,7 @@ def command(
     *,
     size: Size,
     column: Annotated[Sequence[str], "-c"] = (),
-    read: Annotated[Sequence[str], "+"] = (),
+    read: Sequence[str] = (),
     fast: bool = False,
     checks: bool = True,
 ) -> None:

@@ -37,7 +37,7 @@ HERE = str(Path(__file__).parent)
 def quiet(house, monkeypatch):
     """A checkout whose `make live` asks, and runs no notebook."""
     (house / "notebooks").symlink_to(Path(__file__).parents[2] / "notebooks")
-    monkeypatch.setattr("katayori_tools.reproduce.reproduce", lambda run, running: 0)
+    monkeypatch.setattr("katayori_tools.reproduce.reproduce", lambda run: 0)
     return house
 
 
