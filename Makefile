@@ -97,7 +97,7 @@ record: setup  ## ask models the study prompts, keep the answers in data/recorde
 live: setup  ## ask a model of yours now and run the notebooks on its answers (MODELS= BASE_URL= LABEL= LIMIT=)
 	$(KATAYORI) live $(ASKING) $(call option,BUDGET,budget) $(WORDS)
 
-estimate: setup  ## requests, tokens, time and cost of a run, asking nothing; after a pilot, how many to ask (ARGS="--half-width 3 --pilot recorded")
+estimate: setup  ## requests, tokens, time and cost of a run, asking nothing; after a pilot, how many to ask (ARGS="--pilot recorded")
 	$(KATAYORI) estimate $(ASKING) $(WORDS)
 
 batch: setup  ## requests as OpenAI Batch files (ARGS="export FOLDER", then ARGS="import FOLDER")

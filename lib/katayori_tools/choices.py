@@ -76,7 +76,6 @@ def _label(text: str) -> str:
 
 
 Positive = Annotated[int, _within(int, 1, inf, "whole number above 0")]
-Points = Annotated[float, _within(float, 1e-9, 100, "number of points above 0, at most 100")]
 _CLUSTERS = f"whole number {OF_CLUSTERS} from 1 to {MOST:,}"
 Clusters = Annotated[
     int, _within(int, 1, MOST, f"{_CLUSTERS}; leave it out for what the profile says")

@@ -3,7 +3,6 @@ gives log probabilities.
 """
 
 import math
-from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
@@ -16,7 +15,7 @@ from katayori.prompting.models import Endpoint, Model, registry
 from katayori.prompting.requests import Request
 from katayori.prompting.store import store_path
 from katayori_tools import asking
-from katayori_tools.choices import Asking, Points
+from katayori_tools.choices import Asking
 from katayori_tools.collect import AT_ONCE, approximate_tokens, ask_one, cost_of, limits_of
 from katayori_tools.notebooks import names, own_items
 from katayori_tools.send import Sender
@@ -32,11 +31,8 @@ HALF_WIDTH = (
 )
 UNLIMITED = 2048  # output tokens of a request without a limit
 SHORT_ANSWER = 8  # output tokens that an answer has at least, for the lower cost
-#: Levels of the first facet that a pilot should have, and that a design has at least: below, no
-#: interval can be relied on.
-PILOT = 10
-#: More levels of the first facet than anybody will ask.
-NEVER = 100_000
+PILOT = 10  # levels of the first facet that a pilot should have
+SIZES = (20, 50, 100, 200, 500)  # levels of it whose half-widths are shown
 #: Said of a paper without a score to plan with.
 NO_MEAN = (
     "a pilot tells nothing here: a gap is the largest difference between levels, no mean over what"
@@ -133,20 +129,14 @@ def expected(
     }
 
 
-def estimate(
-    chosen: Asking,
-    *,
-    half_width: Points = 2.0,
-    pilot: Literal["stored", "recorded"] = "stored",
-) -> int:
+def estimate(chosen: Asking, *, pilot: Literal["stored", "recorded"] = "stored") -> int:
     """Clusters, calls, tokens, cost, time and the half-width to expect, before anything is asked.
 
-    What the store holds is free. Then, of what is answered already, how sure the scores are and
-    what would make them as sure as is wanted.
+    What the store holds is free. Then, of what is answered already, how sure the scores are and how
+    sure more items would make them.
 
     Args:
         chosen: what would be asked of whom.
-        half_width: half of the 95 % interval that is wanted of a score, in points.
         pilot: whose answers tell how sure scores are, those in your store or recorded here.
     """
     chosen_papers = names(chosen.papers) or paper_ids()
@@ -162,12 +152,6 @@ def estimate(
             asking.say_elsewhere(step)
         with Store(store_path()) as store:
             cost = expected(requests, step.model, step.endpoint, store)
-            anew, earlier = _rewritten(store, requests)
-        if anew and earlier:
-            print(
-                f"{paper} {name}: {anew:,} answers to rewritten items are asked anew; the"
-                f" {earlier:,} to their earlier texts are kept"
-            )
         rows.append({"paper": paper, "clusters": asking.n_clusters(requests), **cost})
         prompt_ids = answered.setdefault((paper, name), [])
         if cost["stored"] or pilot == "recorded":
@@ -176,7 +160,7 @@ def estimate(
         raise KatayoriError("a simulated model costs nothing: name a real one with MODELS=")
     _show(rows)
     profile = "recorded" if pilot == "recorded" else chosen.profile
-    for told in _of_pilots(answered, replace(chosen, profile=profile), half_width):
+    for told in _of_pilots(answered, replace(chosen, profile=profile)):
         print(told)
     return 0
 
@@ -189,59 +173,24 @@ def _show(rows: list[dict[str, Any]]) -> None:
     import pandas as pd
 
     money = ["cost_low_usd", "cost_high_usd", "minutes"]
-    grouped = (
-        pd.DataFrame(rows)
-        .astype(dict.fromkeys(money, float))
-        .groupby(["paper", "model"], sort=False)
+    listed = pd.DataFrame(rows).astype(dict.fromkeys(money, float))
+    grouped = listed.groupby(["paper", "model"], sort=False)
+    frame = grouped.agg(lambda one: one.sum(skipna=False)).assign(
+        clusters=grouped["clusters"].max()
     )
-    frame = grouped.sum().assign(clusters=grouped["clusters"].max())
-    frame[money] = frame[money].mask(grouped[money].count().lt(grouped.size(), axis=0))
     # 0.5 is the largest standard deviation that shares can have, so no model exceeds it.
     frame["half_width"] = 1.96 * 0.5 / frame["clusters"].where(frame["clusters"] > 0) ** 0.5
     first = ["calls", "stored", "clusters", "half_width"]
-    frame = frame[first + [name for name in frame if name not in first]].reset_index()
+    frame = frame[[*first, *frame.columns.difference(first, sort=False)]].reset_index()
     rounded = frame.round({"half_width": 2, "cost_low_usd": 4, "cost_high_usd": 4, "minutes": 1})
     print(rounded.to_string(index=False, na_rep="unknown"))
     known = frame.dropna(subset="cost_high_usd")
-    total = f"{frame['calls'].sum():,} calls"
-    if known.empty:
-        total += "; price unknown"
-    else:
-        total += f"; ${known['cost_low_usd'].sum():,.2f} to ${known['cost_high_usd'].sum():,.2f}"
-        if len(known) < len(frame):
-            total += f" for {len(known)} of {len(frame)} lines, price unknown for the rest"
-    print(total)
+    low, high = known["cost_low_usd"].sum(), known["cost_high_usd"].sum()
+    total = f"${low:,.2f} to ${high:,.2f}" if len(known) else "price unknown"
+    if 0 < len(known) < len(frame):
+        total += f" for {len(known)} of {len(frame)} lines, price unknown for the rest"
+    print(f"{frame['calls'].sum():,} calls; {total}")
     print(HALF_WIDTH)
-
-
-def _rewritten(store: Store, requests: list[Request]) -> tuple[int, int]:
-    """How many of the requests are to items that were rewritten since this model was asked, and
-    how many stored answers are to their earlier texts.
-
-    An item that keeps its id is told by its key; those of the third edition that the second lacks,
-    and the other way round, by the edition that asked about them.
-    """
-    from katayori_tools.paper_files import SECOND, THIRD, editions_of
-
-    if not requests or not (stored := store.answered(requests[0])):
-        return 0, 0
-    room, editions = get_paper(requests[0].paper), editions_of(requests[0].paper)
-    sets = room.sets() if THIRD in editions.values() else {}
-    second, third = (
-        {
-            item_id
-            for name in sets
-            if editions.get(name) == one
-            for item_id in sets[name]()["item_id"]
-        }
-        for one in (SECOND, THIRD)
-    )
-    pending = {(one.prompt_hash, one.item_id, one.repetition) for one in store.pending(requests)}
-    hashes = {one.prompt_hash for one in requests}
-    same = pending & set(stored)
-    anew = [one for one in pending - same if one[1] in third - second]
-    left = [one for one in stored if one[0] in hashes and one[1] in second - third]
-    return len(same) + len(anew), len(same) + len(left)
 
 
 # -- how many to ask, after a pilot ----------------------------------------------------------------
@@ -254,14 +203,13 @@ class Measured:
     Attributes:
         name: of the score. value: the answers that count, with its share of each in column `value`
             (missing where unreadable). facets: columns of what is crossed -> the word for several
-            levels; the first is what another study would draw anew. complete: those of which all
-            levels there are can be asked. prompts: ids of those that count; empty: all.
+            levels; the first is what another study would draw anew. prompts: ids of those that
+            count; empty: all.
     """
 
     name: str
     value: "Callable[[pd.DataFrame], pd.DataFrame]"
     facets: Mapping[str, str]
-    complete: tuple[str, ...] = ("order",)
     prompts: tuple[str, ...] = ()
 
 
@@ -299,40 +247,33 @@ JUDGED = (
     *("lj_verdict", "lj_verdict_criteria", "lj_reason", "lj_reason_criteria", "lj_reason_turns"),
     *("lj_pandalm_verdict_en", "lj_pandalm_reason_en"),
 )
-ORDERS = {"order": "orders"}
 #: By paper. Decisions about persons have none: a gap is no mean over what is asked.
 MEASURED = {
     "persona_jbbq": Measured(
-        "Diff_a", _ambiguous, {"template_id": "templates", "prompt_id": "prompts", **ORDERS}
+        "Diff_a",
+        _ambiguous,
+        {"template_id": "templates", "prompt_id": "prompts", "order": "orders"},
     ),
     "logprob_judge": Measured(
         "agreement",
         _agrees,
-        {"pair_id": "pairs", "prompt_id": "prompts", **ORDERS},
-        prompts=JUDGED,
+        {"pair_id": "pairs", "prompt_id": "prompts", "order": "orders"},
+        JUDGED,
     ),
     "jubaku_v2": Measured(
-        "neutral reasons", _neutral, {"case_id": "cases", "template": "prompts", **ORDERS}
+        "neutral reasons", _neutral, {"case_id": "cases", "template": "prompts", "order": "orders"}
     ),
-    # About half of the families have silent passages. The two prompts are the paper's two
-    # conditions, not two drawn of many wordings.
+    # About half of the families have silent passages.
     "inter_jbbq": Measured(
         "accuracy (ambiguous)",
         _right,
-        {
-            "family": "ambiguous families",
-            "prompt_id": "prompts",
-            "polarity": "questions",
-            **ORDERS,
-        },
-        complete=("prompt_id", "polarity", "order"),
+        {"family": "ambiguous families", "prompt_id": "prompts", "polarity": "questions"}
+        | {"order": "orders"},
     ),
 }
 
 
-def _of_pilots(
-    answered: Mapping[tuple[str, str], list[str]], chosen: Asking, width: float
-) -> Iterator[str]:
+def _of_pilots(answered: Mapping[tuple[str, str], list[str]], chosen: Asking) -> Iterator[str]:
     """A table a paper and model with answers, and a line on how to make the pilots that lack."""
     lacking = []
     for paper in dict.fromkeys(paper for paper, _ in answered if paper not in MEASURED):
@@ -344,7 +285,7 @@ def _of_pilots(
         if found is None:
             lacking.append(f"PAPERS={paper} MODELS={name}")
         else:
-            yield f"{paper} {name}: {advice(found[0], MEASURED[paper], width, found[1])}"
+            yield f"{paper} {name}: {advice(*found, MEASURED[paper])}"
     if lacking:
         more = f" and {len(lacking) - 1} more" if len(lacking) > 1 else ""
         without = ", without --pilot recorded" if chosen.profile == "recorded" else ""
@@ -385,16 +326,21 @@ def _pilot(
     return answers.reset_index(drop=True), items[next(iter(of.facets))].nunique()
 
 
-def advice(answers: "pd.DataFrame", of: Measured, target: float, there: int) -> str:
-    """How sure the score is, and the design that makes it as sure as wanted: a line, and a table
-    of `designs` in points.
+def advice(answers: "pd.DataFrame", there: int, of: Measured) -> str:
+    """How sure the score is, and how sure other numbers of items make it: a line and a table.
 
     Args:
-        answers: of one model. of: what is measured. target: half of the 95 % interval, in points.
-        there: how many levels of the first facet the items have.
+        answers: of one model. there: how many levels of the first facet the items have. of: what is
+            measured.
     """
+    from katayori.metrics.verdicts import BOUND_ABOVE, gates
+
     counted = of.value(answers)
-    kept = _free_of_position(counted, of)
+    # Prompts are looked at one by one: of two that are answered A and B nothing would be seen.
+    [prompt] = [facet for facet, word in of.facets.items() if word == "prompts"]
+    found = gates(counted, factors=["answer"], by=[prompt])
+    by_position = found.loc[found["bound_share"] > BOUND_ABOVE, prompt]
+    kept = counted[~counted[prompt].isin(by_position)]
     first = next(iter(of.facets))
     told = f"{of.name}; of {of.facets[first]} there are {there}"
     if len(kept) < len(counted):
@@ -402,92 +348,39 @@ def advice(answers: "pd.DataFrame", of: Measured, target: float, there: int) -> 
         told += f"; {left}, of which more answers would tell no more"
     if kept.empty:
         return f"{told}; no answer is left"
-    table = designs(kept, of, target)
-    told += f"; {n} left out, which lack answers" if (n := table["left_out"].max()) else ""
-    shown = table.drop(columns="left_out").rename(columns=dict(of.facets))
-    if table[first].max() < PILOT:
+    table = designs(kept, of)
+    if left_out := table.attrs["left_out"]:
+        told += f"; {left_out} left out, which lack answers"
+    if table[first].iloc[0] < PILOT:
         told += f"; too few to say, ask at least LIMIT={PILOT}"
-    elif table[first].max() > there:
-        told += "; more need items of your own"
+    shown = table.rename(columns=dict(of.facets))
     return f"{told}\n{shown.to_string(index=False, float_format='{:.1f}'.format)}"
 
 
-def designs(counted: "pd.DataFrame", of: Measured, target: float) -> "pd.DataFrame":
-    """What was asked, and the design with the fewest requests that reaches the target, as
-    `components.predict` gives them, in points.
+def designs(counted: "pd.DataFrame", of: Measured) -> "pd.DataFrame":
+    """What was asked, and `SIZES` of the first facet, as `components.predict` gives them.
 
-    Of the first facet there may be any number from `PILOT` on. The other facets keep their levels:
-    `make live` asks every prompt of a paper, and of the orders one or all. Where prompts differ so
-    much that no number is enough for new ones, it is the design for `these` prompts alone. Columns:
-    the facets with several levels, for (new prompts or these), half_width, low and high (as far as
-    the pilot tells), status and left_out.
+    The other facets keep their levels: `make live` asks every prompt of a paper, and of the orders
+    one or all. Columns: the facets of which each item was asked all of several levels; half_width
+    of the 95 % interval for these prompts, low and high (as far as the pilot tells), in points;
+    status.
     """
-    import pandas as pd
-
     from katayori.metrics.components import components, predict
 
-    facets = list(_crossed(counted, of))
-    first = facets[0]
-    complete = [facet for facet in facets if facet in of.complete]
-    rows = []
-    for fixed in [complete] if complete == facets[1:] else [complete, facets[1:]]:
-        table = components(counted, value="value", facets=facets, fixed=fixed)
-        now = predict(table, [{}])["half_width"].iloc[0]
-        n = smallest(table, first, target) if now > 0 else None
-        found = predict(table, [{}, {first: n}] if n else [{}])
-        quantile = 100 * found["half_width"] / found["value"].where(found["value"] > 0)
-        rows.append(
-            found.assign(
-                half_width=100 * found["half_width"],
-                low=quantile * found["se_low"],
-                high=quantile * found["se_high"],
-                left_out=table["left_out"].iloc[0],
-                status=found["status"].mask(found["half_width"] == 0, "no_variation"),
-                prompts="new" if fixed == complete else "these",
-            )
-        )
-        if n or not now > 0:
-            break
-    columns = [*facets, "prompts", "half_width", "low", "high", "status", "left_out"]
-    return pd.concat(rows, ignore_index=True)[columns].rename(columns={"prompts": "for"})
-
-
-def _free_of_position(counted: "pd.DataFrame", of: Measured) -> "pd.DataFrame":
-    """The answers without those to prompts that are answered by position.
-
-    Prompts are looked at one by one: of two that are answered A and B nothing would be seen.
-    """
-    from katayori.metrics.verdicts import BOUND_ABOVE, gates
-
-    by = [facet for facet, word in of.facets.items() if word == "prompts"]
-    found = gates(counted, factors=["answer"], by=by)
-    bound = found[found["bound_share"] > BOUND_ABOVE]
-    if bound.empty:
-        return counted
-    return counted[~counted[by[0]].isin(bound[by[0]])] if by else counted.head(0)
-
-
-def _crossed(counted: "pd.DataFrame", of: Measured) -> Iterator[str]:
-    """The facets with several levels; complete ones where all their levels were asked."""
-    first = next(iter(of.facets))
-    for facet in of.facets:
-        levels = counted[facet].nunique()
-        each = counted.groupby(first)[facet].nunique().max()
-        if facet == first or (levels > 1 and (facet not in of.complete or each == levels)):
-            yield facet
-
-
-def smallest(table: "pd.DataFrame", first: str, target: float) -> int | None:
-    """How many levels of the first facet reach half of the 95 % interval (in points) at least; None
-    where no number does.
-
-    Args:
-        table: of `components`. first: the facet. target: in points.
-    """
-    from katayori.metrics.components import predict
-
-    def enough(n: int) -> bool:
-        return bool(100 * predict(table, [{first: n}])["half_width"].iloc[0] <= target)
-
-    place = bisect_left(range(PILOT, NEVER + 1), True, key=enough)
-    return PILOT + place if PILOT + place <= NEVER else None
+    first, *others = of.facets
+    each = counted.groupby(first)[others].nunique().max()
+    crossed = (each > 1) & (each == counted[others].nunique())
+    facets = [first, *crossed.index[crossed]]
+    found = components(counted, value="value", facets=facets, fixed=facets[1:])
+    table = predict(found, [{}, *({first: n} for n in SIZES)])
+    quantile = 100 * table["half_width"] / table["value"].where(table["value"] > 0)
+    shown = table[facets].assign(
+        half_width=100 * table["half_width"],
+        low=quantile * table["se_low"],
+        high=quantile * table["se_high"],
+        status=table["status"].mask(table["half_width"] == 0, "no_variation"),
+    )
+    if not shown["half_width"].iloc[0] > 0:
+        shown = shown.head(1)  # of no size anything can be said
+    shown.attrs["left_out"] = found["left_out"].iloc[0]
+    return shown

@@ -1,18 +1,13 @@
 """`make record`, `make live` and `make estimate` below the command line, against the double; no engine, no notebook."""
 
 import re
-from dataclasses import replace
 
 import pytest
 from api_double import Double
 
 from katayori.errors import KatayoriError
-from katayori.papers import get_paper, paper_ids
-from katayori.prompting.answer_store import Store
+from katayori.papers import paper_ids
 from katayori.prompting.models import get_model
-from katayori.prompting.prompts import load_prompts
-from katayori.prompting.requests import Response, build
-from katayori.prompting.store import store_path
 from katayori_tools import asking, live, planning, record
 from katayori_tools.choices import Asking, Sending, filled
 
@@ -112,44 +107,3 @@ def test_estimate_asks_nothing(house, capsys):
         known.split()[:3] == ["discrim_eval", "gpt-4o", "135"] and known.split()[-1] == "unknown"
     )  # minutes
     assert unknown.split()[-3:] == ["unknown"] * 3
-
-
-def _estimated(capsys, **given) -> list[str]:
-    """The lines of an estimate that say what is asked anew."""
-    assert planning.estimate(chosen(models=LOCAL, limit=1, **given)) == 0
-    return [line for line in capsys.readouterr().out.splitlines() if "asked anew" in line]
-
-
-LOCAL = "smollm2-135m@local-vllm"
-YES = Response("ok", "Answer: yes", "stop")
-
-
-def test_estimate_says_what_is_asked_anew_of_rewritten_items_and_kept(house, capsys):
-    """An item with its id and another text than the store has; the old answer stays."""
-    asked = asking.requests_of(
-        "discrim_eval", *get_model(LOCAL), ["de_answer_line"], asking.Scope()
-    )
-    assert _estimated(capsys) == []
-    with Store(store_path()) as store:
-        for request in asked[:2]:
-            store.put(request, YES)
-        messages = [{"role": "user", "content": "What it was before."}]
-        for request in asked[2:5]:
-            store.put(replace(request, body=request.body | {"messages": messages}), YES)
-    [line] = _estimated(capsys)
-    assert "3 answers to rewritten items are asked anew; the 3 to their earlier texts are" in line
-    with Store(store_path()) as store:
-        assert len(store.answered(asked[0])) == 5
-
-
-def test_estimate_knows_what_the_third_edition_rewrote(tmp_path, monkeypatch, capsys):
-    monkeypatch.setenv("KATAYORI_CACHE", str(tmp_path))
-    room, prompt = get_paper("jubaku_v2"), load_prompts("jubaku_v2")["ju_1_ja"]
-    before, now = (room.sets()[name]() for name in ("study2", "study3"))
-    left = before[~before["item_id"].isin(now["item_id"])]
-    built = build(left.to_dict("records"), prompt, *get_model(LOCAL))
-    with Store(store_path()) as store:
-        for request in built[:4]:
-            store.put(request, YES)
-    found = _estimated(capsys, papers="jubaku_v2")
-    assert any("the 4 to their earlier texts are kept" in line for line in found)

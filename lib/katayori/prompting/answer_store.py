@@ -145,19 +145,6 @@ class Store(StoredAnswers):
             for (address,) in self._rows("DISTINCT address", batch, "AND outcome<>'error'")
         }
 
-    def answered(self, request: Request) -> list[tuple[str, str, int]]:
-        """Prompt hash, item and repetition of all that a request's model and server answered of
-        its paper.
-        """
-        query = """SELECT prompt_hash, item_id, repetition FROM answers
-            WHERE paper=? AND endpoint=? AND identity=? AND variant=? AND outcome<>'error'
-            AND (label, IIF(label='', address, ''), series)=(?, ?, ?)"""
-        given = [request.paper, request.endpoint, request.identity, request.variant]
-        with self.told():
-            return self.db.execute(
-                query, [*given, *request.server.identity, request.server.series]
-            ).fetchall()
-
     def fresh(self, endpoint: Endpoint, model: Model) -> Endpoint:
         """The endpoint with a series that holds no answer to any paper yet."""
         if not endpoint.server.own:
