@@ -175,9 +175,7 @@ def _show(rows: list[dict[str, Any]]) -> None:
     money = ["cost_low_usd", "cost_high_usd", "minutes"]
     listed = pd.DataFrame(rows).astype(dict.fromkeys(money, float))
     grouped = listed.groupby(["paper", "model"], sort=False)
-    frame = grouped.agg(lambda one: one.sum(skipna=False)).assign(
-        clusters=grouped["clusters"].max()
-    )
+    frame = grouped.sum(skipna=False).assign(clusters=grouped["clusters"].max())
     # 0.5 is the largest standard deviation that shares can have, so no model exceeds it.
     frame["half_width"] = 1.96 * 0.5 / frame["clusters"].where(frame["clusters"] > 0) ** 0.5
     first = ["calls", "stored", "clusters", "half_width"]
