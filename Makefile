@@ -148,7 +148,7 @@ nb: setup  ## execute the committed notebooks in place on their default paramete
 	$(KATAYORI) nb $(call option,PAPERS,papers) $(WORDS)
 
 .PHONY: review
-review: setup  ## forms for readers of the Japanese items in outputs/review (PAPERS= ARGS="--readers 2"; ARGS="--read FILE...")
+review: setup  ## a form for readers of the Japanese items in outputs/review (PAPERS=; ARGS="--read FILE...")
 	$(KATAYORI) review $(call option,PAPERS,papers) $(WORDS)
 
 .PHONY: slides

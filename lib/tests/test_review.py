@@ -9,7 +9,7 @@ import yaml
 from katayori import paths
 from katayori.data import files
 from katayori.papers import jubaku_v2, paper_ids
-from katayori_tools import paper_files, review
+from katayori_tools import forms, paper_files
 from katayori_tools.cli import main
 
 PAPER = "jubaku_v2"
@@ -20,6 +20,7 @@ NATIVE = "native reader"
 def desk(tmp_path, monkeypatch, capsys):
     """Runs the command on a copy of one paper's items and returns what it said."""
     copy = tmp_path / "data" / "study" / PAPER
+    monkeypatch.setenv("KATAYORI_OUTPUTS", str(tmp_path / "outputs"))
     shutil.copytree(paths.data_dir() / "study" / PAPER, copy)
     shutil.copytree(paths.data_dir() / "papers", tmp_path / "data" / "papers")
     shutil.copy(paths.data_dir() / "forms.yaml", tmp_path / "data")
@@ -30,25 +31,25 @@ def desk(tmp_path, monkeypatch, capsys):
 
     def run(*more, code=0):
         papers = [] if "--read" in more else ["--papers", PAPER]
-        assert main(["review", "--folder", str(tmp_path / "forms"), *papers, *more]) == code
+        assert main(["review", *papers, *more]) == code
         said = capsys.readouterr()
         return said.out + said.err
 
-    run.folder, run.log = tmp_path / "forms", copy / files.REVIEW_LOG
-    run("--readers", "2")
+    run.folder, run.log = tmp_path / "outputs" / "review", copy / files.REVIEW_LOG
+    run()
     return run
 
 
-def form(desk, number):
-    path = desk.folder / f"form_{number}.csv"
+def form(desk):
+    path = desk.folder / "form.csv"
     return pd.read_csv(path, dtype=str, keep_default_na=False, encoding="utf-8-sig")
 
 
 def filled(desk, number, reader, kind=NATIVE, rows=36, change=None, of=()):
     """A form as a reader fills it in: yes to all, but for `change` in the rows `of`."""
-    table = form(desk, number)
+    table = form(desk)
     table.loc[0, ["reader", "kind"]] = [reader, kind]
-    table.loc[: rows - 1, list(review.JUDGED)] = "はい"
+    table.loc[: rows - 1, list(forms.JUDGED)] = "はい"
     for name, text in (change or {}).items():
         table.loc[list(of), name] = text
     path = desk.folder / f"form_{number}.csv"
@@ -60,27 +61,26 @@ def reading(desk):
     return yaml.safe_load(desk.log.read_text(encoding="utf-8"))["readings"]
 
 
-def agreement(*forms):
-    whole = pd.concat([review.read_reader(review.Path(one)) for one in forms], ignore_index=True)
-    return review.agreement(review.checked(whole)).set_index("judgement")
+def agreement(*sheets):
+    whole = pd.concat([forms.read_reader(forms.Path(one)) for one in sheets], ignore_index=True)
+    today = forms.items_of([PAPER])
+    return forms.agreement(forms.checked(whole, today)).set_index("judgement")
 
 
 def test_a_form_a_reader_with_notice_definition_and_instruction(desk):
-    told = (desk.folder / "form_1.md").read_text(encoding="utf-8")
-    assert all(part in told for part in ("お知らせ", "任意", "イニシャル", *review.JUDGED))
-    one, two = form(desk, 1), form(desk, 2)
-    first = files.ours("forms.yaml")["first"]
-    assert one.drop(columns=first).equals(two.drop(columns=first))
-    assert list(one) == [first, *review.COLUMNS] and len(one) == 36
+    told = (desk.folder / "form.md").read_text(encoding="utf-8")
+    assert all(part in told for part in ("お知らせ", "任意", "イニシャル", *forms.JUDGED))
+    one, first = form(desk), files.ours("forms.yaml")["first"]
+    assert list(one) == [first, *forms.COLUMNS] and len(one) == 36
     assert one[first].str.contains("偏見").all(), "no filter hides the notice"
-    assert one[[*review.JUDGED, *review.FREE, "reader"]].eq("").all(axis=None)
+    assert one[[*forms.JUDGED, *forms.FREE, "reader"]].eq("").all(axis=None)
     assert "偏りのある理由：" in one["text"][0] and one["items"][0] == "8"
     assert "never written over" in desk(code=2)
 
 
 @pytest.mark.parametrize("paper", paper_ids())
 def test_every_japanese_item_stands_on_the_form(paper):
-    texts = review.items_of([paper])
+    texts = forms.items_of([paper])
     if paper == "discrim_eval":  # English, not for these readers
         assert texts.empty
         return
@@ -108,18 +108,18 @@ def test_two_readers_agree_with_n_and_interval_and_are_logged(desk):
     first, second = reading(desk)
     assert [first["who"], second["who"]] == ["AK", "TM"]
     assert first["reviewed"] and second["reviewed"]
-    assert first["said_no"] == {"natural": 18, "answerable": 0, "stereotype_plausible": 0}
+    assert [entry["natural"] for entry in first["decisions"]] == ["no"] * 18
     assert {entry["decision"] for entry in first["decisions"]} == {"open"}
 
 
 def test_a_machine_is_no_review_and_nobody_agrees_alone(desk):
-    forms = [filled(desk, 1, "m1", kind="機械"), filled(desk, 2, "AK", rows=5)]
-    desk("--read", *forms)
+    sheets = [filled(desk, 1, "m1", kind="機械"), filled(desk, 2, "AK", rows=5)]
+    desk("--read", *sheets)
     logged = {entry["kind"]: entry for entry in reading(desk)}
     assert logged["machine"]["reviewed"] is False and logged["machine"]["read"] == 36
     some = logged[NATIVE]
     assert (some["read"], some["texts"], some["reviewed"]) == (5, 36, False)
-    table = agreement(*forms)
+    table = agreement(*sheets)
     assert len(table) == 6, "natives and machines are not pooled"
     assert table["value"].isna().all() and set(table["status"]) == {"no_pairable"}
 
@@ -129,15 +129,14 @@ def test_a_decision_outlives_a_second_reading_and_the_log_is_no_item_file(desk):
     sheet = filled(desk, 1, "AK", change=better, of=[3])
     desk("--read", sheet)
     log = yaml.safe_load(desk.log.read_text(encoding="utf-8"))
-    assert log["license"] == "MIT" and log["version"] == 1 and log["notice"]
-    assert log["canary"].startswith("katayori-")
+    assert log["notice"] and log["canary"].startswith("katayori-")
     (decision,) = log["readings"][0]["decisions"]
     assert decision["suggestion"] == "こう直す" and decision["decision"] == "open"
     decision["decision"] = "refused: その意味ではない"
     desk.log.write_text(yaml.safe_dump(log, allow_unicode=True), encoding="utf-8")
     desk("--read", sheet)
-    (entry,) = reading(desk)
-    assert entry["decisions"][0]["decision"] == "refused: その意味ではない"
+    decided, later = (entry["decisions"][0]["decision"] for entry in reading(desk))
+    assert (decided, later) == ("refused: その意味ではない", "open")
     desk.log.write_text("readings: [AK]", encoding="utf-8")
     assert "review log" in desk("--read", sheet, code=2)
 

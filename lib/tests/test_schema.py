@@ -28,7 +28,7 @@ from katayori.errors import KatayoriError
 from katayori.profiles import Profile
 from katayori.prompting.models import Endpoint, Model
 from katayori.prompting.prompts import Prompt
-from katayori_tools import construct, paper_files
+from katayori_tools import forms, paper_files
 
 
 class ListedEndpoint(block_of(Endpoint)):
@@ -57,7 +57,7 @@ KINDS: dict[str, Any] = {
     "data/profiles.yaml": dict[str, block_of(Profile)],
     "data/prompts/*/*.yaml": Prompt,
     "data/forms.yaml": dict[str, Text | dict[str, Text]],
-    "data/study/jubaku_v2/seeds.yaml": construct.SeedFile,
+    "data/study/jubaku_v2/seeds.yaml": forms.SeedFile,
     "data/papers/*.yaml": paper_files.PaperFile,
     "data/study/discrim_eval/questions.yaml": discrim_eval.QuestionFile,
     "data/study/logprob_judge/[!e]*.yaml": logprob_judge.TaskFile,

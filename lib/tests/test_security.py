@@ -30,10 +30,9 @@ from katayori_tools import (
     cli,
     collect as collecting,
     compare,
-    construct,
     environment,
+    forms,
     record,
-    review,
     site,
 )
 from katayori_tools.collect import collect_sync
@@ -42,7 +41,6 @@ from katayori_tools.live import export_requests
 from katayori_tools.pages import write_report
 from katayori_tools.planning import probe_logprobs
 from katayori_tools.send import key_of
-from katayori_tools.site import write_site
 
 CANARY = "sk-canary-4f9c1e77d0a2"
 ECHOES = ["echo_500", "echo_429", "echo_400", "echo_422", "echo_502", "echo_200"]
@@ -327,7 +325,8 @@ def test_hostile_answers_do_not_act_in_a_site(tmp_path, monkeypatch):
     (tmp_path / "mine" / "jubaku_v2").mkdir()
     reason = json.dumps({"reason": "\n".join(ATTACKS)})
     (tmp_path / "mine" / "jubaku_v2" / "skipped.json").write_text(reason)
-    folder = write_site("mine", interface=False).parent
+    site.site(profile="mine", interface=False)
+    folder = tmp_path / "mine" / "site"
     names = ("01_discrim_eval", "discrim_eval", "jubaku_v2", "papers", "notebooks")
     for name in (*names, "models"):
         dom = _rendered(folder / f"{name}.html", tmp_path / name)
@@ -373,7 +372,7 @@ def test_what_raters_and_readers_open_in_a_spreadsheet_holds_no_formula(tmp_path
         "label": "A",
     }
     items = pd.DataFrame([case | {"order": order} for order in ("nb", "bn")])
-    review.write_form(tmp_path / "form.csv", construct.form_of(items, 2)[0], "")
+    forms.write_form(tmp_path / "form.csv", forms.form_of(items, 2)[0], "rate")
     assert _cells(tmp_path / "form.csv")[-6:] == ["c1", "'=cmd()", "'+1", "'＝x", "", ""]
     monkeypatch.setenv("KATAYORI_OUTPUTS", str(tmp_path))
     row = dict.fromkeys(FIELDS) | {"paper": "=cmd()", "what": "+1", "model": "m", "cell": {}}
