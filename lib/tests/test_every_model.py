@@ -1,7 +1,7 @@
 """Every notebook runs for every name of a user's model, live and imported, whatever goes wrong.
 
-A case is one run of some papers; `make test-all` runs all of them, `make test` each paper's
-notebook on one live model. A server on loopback is the model
+A case is one run of some papers; `make test-all` runs all of them, `make test` some papers'
+notebooks on one live model. A server on loopback is the model
 (`stub_model`); notebooks run without a kernel (`plain_run`), and once for every paper by the real
 command.
 """
@@ -154,10 +154,25 @@ def check(case: Case, folder: Path) -> None:
         assert all(re.fullmatch(r"[\w.@-]+", name) for name in names)
 
 
-@pytest.mark.parametrize("paper", paper_ids())
+@pytest.mark.parametrize("paper", ["logprob_judge", "inter_jbbq"])
 def test_each_notebook_runs_on_a_live_model(paper, own, without_kernel):
+    """The others: below, and in `test_first_page_planted`."""
     case = Case(NAMES[:1], "live", "none", (paper,))
     check(case, run(case, own))
+
+
+def test_a_live_row_is_traced_to_the_answers_in_the_store(own, without_kernel, capsys):
+    case = Case(NAMES[:1], "live", "none", ("jubaku_v2",))
+    words = words_of(case, case.papers)
+    rules = stub_model.rules_of(stub_model.asking_of(words))
+    with stub_model.Stub(rules) as stub:
+        assert cli.main(["live", *words, "--base-url", stub.url]) == 0
+    check(case, own / "outputs" / "live" / NAMES[0])
+    capsys.readouterr()
+    where = ["--papers", "04", "--profile", "live", "--models", NAMES[0], "--base-url", stub.url]
+    assert cli.main(["trace", "accuracy on the neutral option", *where]) == 0
+    said = capsys.readouterr().out
+    assert "  source: live" in said and "16 answers in all" in said
 
 
 @pytest.mark.slow_all

@@ -18,6 +18,7 @@ import plain_run
 import pytest
 import stub_model
 from bs4 import BeautifulSoup
+from test_every_model import Case, check
 
 from katayori import paths
 from katayori.metrics.verdicts import NO_VERDICT
@@ -85,7 +86,9 @@ def run(tmp_path_factory) -> Iterator[Callable[[str, str], Told]]:
             patch.setenv("KATAYORI_CACHE", str(folder / "cache"))
             words = ["--papers", paper, "--models", "my-model@custom", "--limit", LIMIT]
             assert stub_model.live(words, MODELS[model]) == 0
-            return told(paths.outputs_dir() / "live" / "my-model@custom" / paper)
+            done = paths.outputs_dir() / "live" / "my-model@custom"
+            check(Case(("my-model@custom",), "live", "none", (paper,)), done)
+            return told(done / paper)
 
         yield one
 

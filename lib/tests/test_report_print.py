@@ -9,11 +9,13 @@ from bs4 import BeautifulSoup
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
 from katayori import paths
+from katayori_tools import notebooks
 from katayori_tools.pages import write_report
 
 pytest_plugins = ["browser"]
 
-BOOKS = sorted((paths.root() / "notebooks").glob("*.ipynb"))
+# Read before conftest takes KATAYORI_OUTPUTS away: where `make reproduce` has just written.
+OUTPUTS = paths.outputs_dir()
 #: A4 less the margins of print.css (12 mm on both sides), in CSS pixels.
 WIDTH, HEIGHT = round((210 - 24) / 25.4 * 96), round((297 - 28) / 25.4 * 96)
 #: Tables and pictures that are wider than the page, or than their own box, each with its words.
@@ -47,10 +49,10 @@ def printed(tab) -> bytes:
 
 
 @pytest.mark.browser
-@pytest.mark.slow
-@pytest.mark.parametrize("book", BOOKS, ids=lambda book: book.stem)
-def test_no_column_of_a_report_is_lost_on_a4(book, tab, tmp_path):
-    on_paper(tab, write_report(book, tmp_path / "report.html"))
+@pytest.mark.slow  # it needs the run that `make test` makes first
+@pytest.mark.parametrize("paper", notebooks.registry())
+def test_no_column_of_a_report_is_lost_on_a4(paper, tab):
+    on_paper(tab, OUTPUTS / "recorded" / paper / "report.html")
     assert tab.js("document.querySelectorAll('table').length") > 3
     assert tab.js(TOO_WIDE) == []
     assert tab.js(TOO_TALL.replace("PAGE", str(HEIGHT))) == [] and tab.js(KEPT)

@@ -10,12 +10,10 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-import stub_model
 
 from katayori import paths
 from katayori.report.run import Run, harmless
 from katayori_tools import cli, trace
-from katayori_tools.choices import Asking, filled
 
 # Read before conftest takes KATAYORI_OUTPUTS away: where `make reproduce` has just written.
 OUTPUTS = paths.outputs_dir()
@@ -246,19 +244,3 @@ def test_the_page_shows_what_its_commands_print(monkeypatch, capsys):
         given = dict(word.split("=", 1) for word in shlex.split(command))
         options = [f"--{name.lower()}={value}" for name, value in given.items() if name != "RESULT"]
         assert traced(capsys, given["RESULT"], *options) == shown
-
-
-@pytest.mark.slow
-def test_live_answers_are_read_from_the_store(tmp_path, monkeypatch, capsys):
-    """The answers of a stub, which gives made ones, through `make live` and the whole notebook."""
-    monkeypatch.setenv("KATAYORI_OUTPUTS", str(tmp_path / "outputs"))
-    monkeypatch.setenv("KATAYORI_CACHE", str(tmp_path / "cache"))
-    words = ["--papers", "04", "--models", "mine@custom", "--limit", "1"]
-    asking = filled(Asking, vars(cli.parsed(["live", *words])))
-    with stub_model.Stub(stub_model.rules_of(asking)) as stub:
-        server = ["--base-url", stub.url]
-        assert cli.main(["live", *words, *server]) == 0
-    capsys.readouterr()
-    where = ["--profile", "live", "--models", "mine@custom", *server]
-    said = traced(capsys, "accuracy on the neutral option", *where)
-    assert "source: live" in said and "8 answers were read to these prompts" in said
