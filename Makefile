@@ -135,7 +135,7 @@ site: setup  ## a run as pages to read, without a server or a network (PROFILE= 
 	$(KATAYORI) site $(call option,PROFILE,profile) $(call option,MODELS,models) $(call option,RUNS,runs) $(WORDS)
 
 .PHONY: export
-export: setup  ## a run as Every Eval Ever, RO-Crate, Croissant, CodeMeta (PAPERS= PROFILE= MODELS= ARGS="--with-text")
+export: setup  ## a run as Every Eval Ever, RO-Crate, Croissant, CodeMeta (PAPERS= PROFILE= MODELS=)
 	$(KATAYORI) export $(call option,PAPERS,papers) $(call option,PROFILE,profile) $(call option,MODELS,models) $(WORDS)
 
 doctor: setup  ## what works on this machine, and the remedy for what does not

@@ -31,11 +31,9 @@ from katayori.prompting.models import Model, get_model, registry
 from katayori.provenance import without_folder
 from katayori.report.headlines import read_results
 from katayori.report.run import FIELDS
-from katayori_tools import notebooks, paper_files
+from katayori_tools import notebooks
 from katayori_tools.choices import Papers
 
-#: Tells a folder of ours, which may be replaced, from one of the user's.
-MARK = "export.json"
 #: Fields of a row that have a place of their own in a result; all others are details.
 PLACED = ("paper", "what", "model", "cell", "value", "unit", "requirement")
 SECRET = re.compile("KEY|TOKEN|SECRET|PASSW|CREDENTIAL")
@@ -48,46 +46,31 @@ Row = dict[str, Any]
 Run = tuple[str, list[Row], Row]  # a paper, its rows, its provenance
 
 
-def export(
-    *,
-    profile: str = "recorded",
-    papers: Papers = "",
-    models: str = "",
-    folder: str = "",
-    with_text: bool = False,
-) -> int:
-    """Writes a run.
+def export(*, profile: str = "recorded", papers: Papers = "", models: str = "") -> None:
+    """Writes a run to outputs/export/<profile>, in place of an older export.
 
     Args:
         profile: the run. papers: by name or number (all). models: only these; of a live run, the
-            models it asked. folder: where it goes, without it outputs/export/<profile>.
-        with_text: add the files of our study sets; refused for runs on other items.
+            models it asked.
     """
     chosen = profiles.load(profile)
     runs = _runs(chosen, notebooks.names(papers), notebooks.names(models))
-    ours = [paper for paper, _, about in runs if _is_ours(chosen, paper, about["parameters"])]
-    if with_text and len(ours) < len(runs):
-        raise KatayoriError(
-            "--with-text is refused: a paper was run on the data of others, or on a file of yours"
-            " whose licence is not known; export without it, ids and numbers only"
-        )
-    target = Path(folder) if folder else paths.outputs_dir() / "export" / chosen["name"]
-    if target.exists() and any(target.iterdir()) and not (target / MARK).is_file():
-        raise KatayoriError(
-            f"{target} holds files that make export did not write; name another with --folder"
-        )
+    target = paths.outputs_dir() / "export" / chosen["name"]
     target.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=target.parent, prefix=".export-") as part:
         made = Path(part) / "export"
         write(made, runs)
-        for paper in ours:
-            _write_study_set(made / "study" / paper, paper, with_text)
+        for paper, _, about in runs:
+            files = get_paper(paper).own_files.items()
+            own = {name for name, file in files if file.is_a != "setting"}
+            given = {name for name, value in about["parameters"].items() if value}
+            if chosen["items"] == "study" and not own & given:
+                _write_study_set(made / "study" / paper, paper)
         _write_crate(made, runs)
         check_private(made)
         shutil.rmtree(target, ignore_errors=True)
         shutil.move(made, target)
     print(f"exported to {target}")
-    return 0
 
 
 def _runs(profile: dict[str, Any], wanted: Sequence[str], models: Sequence[str]) -> list[Run]:
@@ -118,13 +101,6 @@ def _run(folder: Path) -> Run:
     return folder.name, rows, about
 
 
-def _is_ours(profile: Row, paper: str, given: Row) -> bool:
-    """Whether a paper was run on our own items."""
-    files = get_paper(paper).own_files.items()
-    own = any(given.get(name) for name, file in files if file.is_a != "setting")
-    return profile["items"] == "study" and not own
-
-
 def _told() -> dict[str, Any]:
     return read_yaml(paths.registry("export.yaml"), "file of what exports say")
 
@@ -134,13 +110,14 @@ def _told() -> dict[str, Any]:
 
 def write(folder: Path, runs: list[Run]) -> None:
     """Writes what needs no packages of its own into a new folder."""
-    _write_json(folder / MARK, {"format": "katayori export"})
     software = json.loads(paths.registry("codemeta.json").read_text(encoding="utf-8"))
     _write_json(folder / "codemeta.json", software | {"version": __version__})
     for paper, rows, about in runs:
         groups = defaultdict(list)
-        for row in filter(can_hold, rows):
-            groups[row["model"], row["source"]].append(row)
+        for row in rows:
+            # Every Eval Ever holds defined numbers about a model that answered.
+            if row["value"] is not None and row["model"] is not None and row["source"] in SOURCES:
+                groups[row["model"], row["source"]].append(row)
         for (model, source), own in groups.items():
             path, content = every_eval_ever(paper, model, source, own, about)
             _write_json(folder / "data" / f"katayori_{paper}" / path, content)
@@ -154,11 +131,6 @@ def _write_json(path: Path, content: Any) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     text = hidden(json.dumps(content, ensure_ascii=False, allow_nan=False, indent=1))
     path.write_text(text + "\n", encoding="utf-8", errors="backslashreplace", newline="\n")
-
-
-def can_hold(row: Row) -> bool:
-    """Whether Every Eval Ever can hold a row: a defined number about a model that answered."""
-    return row["value"] is not None and row["model"] is not None and row["source"] in SOURCES
 
 
 def every_eval_ever(
@@ -202,10 +174,9 @@ def model_info(model: str, source: str, endpoint: str) -> Row:
     developer = "katayori" if source == "simulated" else developer
     parts = [re.sub(r'[<>:"/\\|?*\x00-\x1f\s]+', "-", one) for one in (developer, name)]
     is_here = endpoint.startswith(("local", "simulated"))
-    access = {"open": "open_weights", "closed": "closed_weights"}
     details = {
         "deployment_type": "self_deployed" if is_here else "unknown",
-        "model_availability": access.get(known.access or "", "unknown"),
+        "model_availability": f"{known.access}_weights" if known.access else "unknown",
         "answers": source,
     }
     names = "/".join(part.strip(". ") or "unnamed" for part in parts)
@@ -248,9 +219,8 @@ def _result(row: Row, digest: str | None) -> Row:
 def _write_crate(folder: Path, runs: list[Run]) -> None:
     """Writes ro-crate-metadata.json: all files, the software, and an action for each notebook."""
     files = sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
-    actions = []
-    for paper, _, about in runs:
-        action = {
+    actions = [
+        {
             "@id": f"#run-{paper}",
             "@type": "CreateAction",
             "name": f"Notebook of {paper}",
@@ -258,9 +228,8 @@ def _write_crate(folder: Path, runs: list[Run]) -> None:
             "instrument": {"@id": "#katayori"},
             "result": {"@id": f"runs/{paper}/results.json"},
         }
-        if (items := f"study/{paper}/items.csv") in files:
-            action["object"] = {"@id": items}
-        actions.append(action)
+        for paper, _, about in runs
+    ]
     crate = _told()["crate"]
     root = crate["root"] | {
         "name": f"A run of Katayori: {', '.join(paper for paper, _, _ in runs)}",
@@ -275,16 +244,14 @@ def _write_crate(folder: Path, runs: list[Run]) -> None:
     _write_json(folder / "ro-crate-metadata.json", content)
 
 
-def _write_study_set(folder: Path, paper_id: str, with_text: bool) -> None:
-    """Writes our items as a table of ids, with texts their files too, and what Croissant says."""
+def _write_study_set(folder: Path, paper_id: str) -> None:
+    """Writes our items as a table of ids, and what Croissant says of them."""
     paper = get_paper(paper_id)
     items, version, _ = paper.read("study", {})
     right = items[paper.gold_column].astype(str) if paper.gold_column else ""
     folder.mkdir(parents=True)
     table = items[["item_id"]].assign(cluster=paper.cluster_of(items), right_option=right)
     table.to_csv(folder / "items.csv", index=False, lineterminator="\n")
-    for texts in paper_files.text_folders(paper_id).values() if with_text else ():
-        shutil.copytree(texts, folder / texts.name)
     entry, told = catalogue.load()[f"study_{paper_id}"], _told()
     own = told["study_sets"][paper_id]
     about = {

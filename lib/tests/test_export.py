@@ -128,7 +128,7 @@ def test_every_headline_states_its_direction_and_every_study_set_its_limits(pape
     assert "Not for training" in told["study_sets"][paper]["rai:dataUseCases"]
 
 
-def test_texts_leave_only_when_asked_for(outputs, tmp_path):
+def test_no_text_leaves(outputs):
     folder = made_run(outputs / "recorded")
     invalid = [{"model": RECORDED, "outcome": "refusal", "text": "お答えできません", "times": 1}]
     (folder / "answers.json").write_text(json.dumps({"prompts": [], "invalid": invalid}))
@@ -137,23 +137,14 @@ def test_texts_leave_only_when_asked_for(outputs, tmp_path):
     assert "ju2-01b-t1-nb" in exported
     assert not any("\u3040" <= letter <= "\u9fff" for letter in exported)
     assert "\\u" not in exported  # nor written as escapes
-    told = tmp_path / "told"
-    cli.main([*EXPORT, "--with-text", "--folder", str(told)])
-    assert any("\u3040" <= letter <= "\u9fff" for letter in texts_of(told / "study"))
 
 
-def test_texts_of_others_are_refused_and_their_items_are_not_listed(outputs, capsys):
+def test_items_of_others_are_not_listed(outputs):
     made_run(outputs / "recorded", cases="mine.yaml")
-    assert cli.main([*EXPORT, "--with-text"]) == 2
-    [line] = capsys.readouterr().err.strip().splitlines()
-    assert "--with-text is refused" in line and "whose licence is not known" in line
-    assert not (outputs / "export").exists()
-    assert cli.main(EXPORT) == 0
-    assert not (outputs / "export" / "recorded" / "study").exists()
     made_run(outputs / "official")
-    assert cli.main([*EXPORT, "--profile", "official", "--with-text"]) == 2
-    assert cli.main([*EXPORT, "--profile", "official"]) == 0
-    assert not (outputs / "export" / "official" / "study").exists()
+    for profile in ("recorded", "official"):
+        assert cli.main([*EXPORT, "--profile", profile]) == 0
+        assert not (outputs / "export" / profile / "study").exists()
 
 
 def test_nothing_of_this_machine_leaves(outputs, tmp_path, monkeypatch):
@@ -208,11 +199,13 @@ def test_a_file_that_holds_something_private_ends_the_export(outputs, monkeypatc
     assert not (outputs / "export" / "recorded").exists()
 
 
-def test_the_same_run_gives_the_same_bytes(outputs, tmp_path):
+def test_the_same_run_gives_the_same_bytes(outputs):
     made_run(outputs / "recorded")
-    for name in ("a", "b"):
-        cli.main([*EXPORT, "--folder", str(tmp_path / name)])
-    assert texts_of(tmp_path / "a") == texts_of(tmp_path / "b")
+    told = []
+    for _ in range(2):
+        assert cli.main(EXPORT) == 0
+        told.append(texts_of(outputs / "export" / "recorded"))
+    assert told[0] == told[1]
 
 
 def test_only_the_models_asked_for(outputs, capsys):
@@ -225,15 +218,10 @@ def test_only_the_models_asked_for(outputs, capsys):
     assert SIMULATED in capsys.readouterr().err  # names those that there are
 
 
-def test_bad_requests_are_told_in_one_line(outputs, tmp_path, capsys):
+def test_bad_requests_are_told_in_one_line(outputs, capsys):
     assert cli.main(EXPORT) == 2
     assert "run `make reproduce` first" in capsys.readouterr().err
     folder = made_run(outputs / "recorded")
-    (tmp_path / "mine").mkdir()
-    (tmp_path / "mine" / "thesis.txt").write_text("mine")
-    assert cli.main([*EXPORT, "--folder", str(tmp_path / "mine")]) == 2
-    assert "make export did not write" in capsys.readouterr().err
-    assert (tmp_path / "mine" / "thesis.txt").read_text() == "mine"
     (folder / "results.json").write_text("[{}]")
     assert cli.main(EXPORT) == 2
     [line] = capsys.readouterr().err.strip().splitlines()
