@@ -490,11 +490,10 @@ def _books(base: Path, again: str) -> tuple[dict[str, Path], dict[str, str]]:
     books, absent = {}, {}
     for paper, source in notebooks.registry().items():
         executed = base / paper / source.name
-        skipped = run_folders.noted(base / paper, "skipped.json")
-        if executed.is_file() and not skipped:
-            books[paper] = executed
-        elif skipped:
+        if skipped := run_folders.noted(base / paper, "skipped.json"):
             absent[paper] = f"Skipped: {skipped['reason']}"
+        elif executed.is_file():
+            books[paper] = executed
         else:
             absent[paper] = f"Not run here yet: make reproduce PAPERS={paper} {again}."
     return books, absent

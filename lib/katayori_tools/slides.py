@@ -34,7 +34,6 @@ LABELS = {
     "published": "figures printed in the paper",
     "example": "made-up example",
 }
-NO_TALK = "no talk: no cell is tagged `slide`"
 #: A name in a text, which stands for what was found: {{gap}}.
 NAME = re.compile(r"\{\{(\w+)\}\}")
 #: The heading that a section begins with.
@@ -85,8 +84,8 @@ class Slide(Schema):
         return self
 
 
-def fill(cells: list[Any], leave_out: frozenset[str] = frozenset()) -> tuple[list[Any], int]:
-    """The slides of executed cells, and the number of those that the run has nothing for.
+def fill(cells: list[Any], leave_out: frozenset[str] = frozenset()) -> list[Any]:
+    """The slides of executed cells, without those that the run has nothing for.
 
     Args:
         cells: of the notebook. leave_out: tags of cells whose slides do not belong to this run.
@@ -103,13 +102,12 @@ def fill(cells: list[Any], leave_out: frozenset[str] = frozenset()) -> tuple[lis
         for output in cell.get("outputs", [])
     )
     filled: list[Any] = []
-    section, lacking = "", 0
+    section = ""
     for cell in cells:
         section = heading[1] if (heading := HEADING.match(cell.source)) else section
         for slide in slides_of(cell, leave_out):
             outputs = _exhibit(cell, slide)
             if slide.show in PART and not outputs:
-                lacking += 1
                 continue
             lines = enumerate(cell.source.split("\n") if slide.show == "code" else [], 1)
             code = "\n".join(line for n, line in lines if not slide.rows or n in slide.rows)
@@ -121,7 +119,7 @@ def fill(cells: list[Any], leave_out: frozenset[str] = frozenset()) -> tuple[lis
             filled.append(
                 new_code_cell(code, outputs=outputs, metadata=told | {"section": section})
             )
-    return filled, lacking
+    return filled
 
 
 def slides_of(cell: Any, leave_out: frozenset[str] = frozenset()) -> list[Slide]:
@@ -189,20 +187,20 @@ def slides(
         )
         books = {paper: run / paper / path.name for paper, path in books.items()}
         folder /= run.relative_to(paths.outputs_dir())
-    made = [path for path in books.values() if path.exists()]
-    if not made or (papers and len(made) < len(books)):
-        lost = ", ".join(paper for paper, path in books.items() if path not in made)
+    lost = [paper for paper, path in books.items() if not path.exists()]
+    if lost and (papers or len(lost) == len(books)):
         again = f"make reproduce PROFILE={profile}" + (f" MODELS='{models}'" if models else "")
-        raise KatayoriError(f"profile {profile} holds no run of {lost}; make one: {again}")
+        raise KatayoriError(
+            f"profile {profile} holds no run of {', '.join(lost)}; make one: {again}"
+        )
     folder.mkdir(parents=True, exist_ok=True)
-    for path in made:
-        for line in write_talk(path, folder / f"{path.stem}.html", [lecturer, date]):
-            print(f"{path.stem}: {line}")
+    for path in filter(Path.exists, books.values()):
+        print(write_talk(path, folder / f"{path.stem}.html", [lecturer, date]))
     print(f"written to {folder}; arrow keys turn the slides, N shows and hides the notes")
 
 
-def write_talk(ipynb_path: Path, html_path: Path, occasion: Sequence[str] = ()) -> list[str]:
-    """Writes the talk of an executed notebook, and returns what is to be said of it.
+def write_talk(ipynb_path: Path, html_path: Path, occasion: Sequence[str] = ()) -> str:
+    """Writes the talk of an executed notebook, and returns one line about it.
 
     Nothing is written of a notebook without slides.
 
@@ -213,18 +211,20 @@ def write_talk(ipynb_path: Path, html_path: Path, occasion: Sequence[str] = ()) 
     heading = pages.title(notebook)
     # Cells that speak of recorded models have no slides in a talk about a user's own.
     left_out = pages.LEFT_OUT if first_page.is_own(folder) else frozenset()
-    notebook.cells, lacking = fill(notebook.cells, left_out)
+    notebook.cells = fill(notebook.cells, left_out)
     if not notebook.cells:
         html_path.unlink(missing_ok=True)
-        return [NO_TALK]
+        return f"{ipynb_path.stem}: no talk: no cell is tagged `{TAG}`"
     number, _, paper = ipynb_path.stem.partition("_")
-    answers = _answers(folder)
+    counts = run_folders.noted(folder, "provenance.json").get("answers", {})
+    sources = [one for one in pages.MEANING if one in counts and one != "simulated"]
+    # A committed notebook has recorded ones; simulated respondents are named where they are shown.
+    answers = f"{' and '.join(sources or ['recorded'])} answers"
     for about in (cell.metadata for cell in notebook.cells):
         label = [LABELS.get(about.source, answers)] if about.source else []
         label += [f"notebook {number}, section {about.section}"] if about.section else []
         about["label"] = " · ".join(label)
-    cited = [*citations(paper), " · ".join(filter(None, occasion))]
-    notebook.cells[0].metadata["cited"] = cited
+    notebook.cells[0].metadata["cited"] = [*citations(paper), " · ".join(filter(None, occasion))]
     template, style, script = (
         Path(__file__).with_name(f"slides.{kind}").read_text(encoding="utf-8")
         for kind in ("html", "css", "js")
@@ -235,8 +235,7 @@ def write_talk(ipynb_path: Path, html_path: Path, occasion: Sequence[str] = ()) 
     html = pages.document(heading or html_path.stem, content, policy=policy, style=style)
     html_path.write_text(html, encoding="utf-8", errors="backslashreplace", newline="\n")
     minutes = sum(cell.metadata.minutes for cell in notebook.cells)
-    out = f"{lacking} slides are left out: this run has no such figure or table"
-    return [f"{len(notebook.cells)} slides, {minutes:g} minutes", *([out] if lacking else [])]
+    return f"{ipynb_path.stem}: {len(notebook.cells)} slides, {minutes:g} minutes"
 
 
 def citations(paper: str) -> list[str]:
@@ -252,13 +251,3 @@ def citations(paper: str) -> list[str]:
         year = f" ({one['year']})" if one["year"] else ""
         lines.append(f"{', '.join(one['authors'])}: {one['title']}{year}")
     return lines
-
-
-def _answers(folder: Path) -> str:
-    """Whose answers a run shows: what its provenance says; a committed notebook has recorded ones.
-
-    Simulated respondents are named where they are shown.
-    """
-    counts = run_folders.noted(folder, "provenance.json").get("answers", {})
-    sources = [source for source in pages.MEANING if source in counts and source != "simulated"]
-    return f"{' and '.join(sources)} answers" if sources else "recorded answers"

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 from katayori.papers import get_paper
-from katayori_tools.harness_inside import BENCHMARKS, samples
+from katayori_tools.harness import BENCHMARKS, samples
 
 #: What a harness may not do: reach a hub, report its use.
 OFFLINE = dict.fromkeys(("HF_HUB_OFFLINE", "HF_DATASETS_OFFLINE", "TRANSFORMERS_OFFLINE"), "1")

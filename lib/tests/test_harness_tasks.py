@@ -25,7 +25,7 @@ from katayori.prompting.recordings import by_request, shards, to_response
 from katayori.prompting.requests import Response
 from katayori_tools import cli, harness
 from katayori_tools.asking import Scope, importable, requests_of
-from katayori_tools.harness_inside import BENCHMARKS, read, samples as rows_of, scores_of
+from katayori_tools.harness import BENCHMARKS, read, samples as rows_of, scores_of
 
 PAPERS = sorted(paper_ids())
 HOSTILE = [
@@ -145,21 +145,13 @@ def test_requests_that_a_harness_cannot_ask_are_refused(tmp_path):
         harness.write(tmp_path / "b", "discrim_eval", [first, longer])
 
 
-def test_a_folder_of_somebody_else_is_left_alone(tmp_path, capsys):
-    (tmp_path / "thesis.txt").write_text("mine")
-    words = ["harness", "--papers", "04", "--folder", str(tmp_path)]
-    assert cli.main(words) == 2
-    assert "make harness did not write" in capsys.readouterr().err
-    assert (tmp_path / "thesis.txt").read_text() == "mine"
-
-
 def test_the_command_writes_in_place_of_older_tasks(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("KATAYORI_OUTPUTS", str(tmp_path))
     for _ in range(2):
         assert cli.main(["harness", "--papers", "04"]) == 0
     assert "288 samples of 1 papers written" in capsys.readouterr().out
     made = {file.name for file in (tmp_path / "harness").iterdir()}
-    assert made == {"harness.json", "inspect", "lm_eval", "samples"}
+    assert made == {"inspect", "lm_eval", "samples"}
     assert cli.main(["harness", "--papers", "04", "--limit", "0"]) == 2
 
 
