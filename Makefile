@@ -100,12 +100,8 @@ live: setup  ## ask a model of yours now and run the notebooks on its answers (M
 estimate: setup  ## requests, tokens, time and cost of a run, asking nothing; after a pilot, how many to ask (ARGS="--pilot recorded")
 	$(KATAYORI) estimate $(ASKING) $(WORDS)
 
-batch: setup  ## requests as OpenAI Batch files (ARGS="export FOLDER", then ARGS="import FOLDER")
+batch: setup  ## requests as files for batch services and clusters (MODELS= ARGS="export FOLDER", then ARGS="import FOLDER")
 	$(KATAYORI) batch $(ASKING) $(WORDS)
-
-.PHONY: plan
-plan: setup  ## the papers' full designs for some models, as files for clusters (MODELS= PROFILE= LIMIT= LABEL=; ARGS="--collect FOLDER")
-	$(KATAYORI) plan $(OPTIONS) $(SERVER) $(FRESHLY) $(WORDS)
 
 convert: setup  ## logs of inspect_ai or lm-evaluation-harness as answers (PAPERS= MODELS= ARGS="LOG ANSWERS.jsonl")
 	$(KATAYORI) convert $(call option,PAPERS,papers) $(call option,PROFILE,profile) $(call option,MODELS,models) \

@@ -1,4 +1,4 @@
-"""The papers' full designs for three models as one plan: written, answered in play, read back.
+"""The papers' full designs for three models as one batch: written, answered in play, read back.
 
     python lib/benchmarks/at_scale.py [--models 3] [--limit CLUSTERS]
 
@@ -10,7 +10,6 @@ with exit code 1 where an answer is lost, or a goal is missed.
 
 import argparse
 import contextlib
-import csv
 import hashlib
 import io
 import json
@@ -25,12 +24,13 @@ from pathlib import Path
 from typing import Any
 
 FAIL, MISS = 5, 7  # of a thousand: the first five fail, the next two are missing
-FEW = 5  # clusters of the small plan
-GROWTH = 1.25  # the most that the peak of the whole may be, beside that of the small plan
+FEW = 5  # clusters of the small batch
+ALL = 10**6  # clusters, more than there are
+GROWTH = 1.25  # the most that the peak of the whole may be, beside that of the small batch
 STEPS = {
-    "plan": "counted, and written as shards and jobs",
+    "export": "counted, and written as shards and jobs",
     "answer": "by the stand-in",
-    "collect": "read back, counted, and what is left written as further shards",
+    "import": "read back, counted, and what is left written as further shards",
     "again": "the further shards answered and read back, until nothing is left",
 }
 OPTIONS = {"jubaku_v2": ("A", "B"), "logprob_judge": ("A", "B", "C"), "discrim_eval": ("yes", "no")}
@@ -75,17 +75,17 @@ def completion(body: dict[str, Any], text: str, top: list[tuple[str, float]]) ->
 
 
 def answer_all(folder: Path, lost: Callable[[str], str]) -> int:
-    """Answers every shard below a plan's folder that has no results yet; how many."""
+    """Answers every shard below a batch's folder that has no results yet; how many."""
     done = 0
-    for state in sorted(folder.glob("*/batch.json")):
-        for name, about in json.loads(state.read_text(encoding="utf-8"))["shards"].items():
-            shard = state.with_name(name)
-            target = shard.with_name(f"results-{name}")
-            if not target.exists():
-                options = OPTIONS.get(about["paper"], ("0", "1", "2"))
-                with shard.open("rb") as lines, target.open("wb") as file:
-                    file.writelines(results(lines, by_chance(options), lost))
-                done += 1
+    shards = json.loads((folder / "batch.json").read_text(encoding="utf-8"))["shards"]
+    for name, about in shards.items():
+        [shard] = folder.glob(f"*/{name}")
+        target = shard.with_name(f"results-{name}")
+        if not target.exists():
+            options = OPTIONS.get(about["paper"], ("0", "1", "2"))
+            with shard.open("rb") as lines, target.open("wb") as file:
+                file.writelines(results(lines, by_chance(options), lost))
+            done += 1
     return done
 
 
@@ -108,11 +108,11 @@ def few_lost(custom_id: str) -> str:
 
 
 def step(name: str, models: int, limit: int, folder: Path) -> str:
-    """One step; what it said of the whole plan."""
-    collect = ["plan", "--collect", str(folder)]
+    """One step; what it said of the whole batch."""
+    collect = ["batch", "import", str(folder)]
     if name == "answer":
         return f"{answer_all(folder, few_lost)} shards"
-    if name == "collect":
+    if name == "import":
         return printed(collect)
     if name == "again":
         said = ""
@@ -120,18 +120,18 @@ def step(name: str, models: int, limit: int, folder: Path) -> str:
             said = printed(collect)
         return said
     asked = " ".join(f"stub-{n}@vllm" for n in range(1, models + 1))
-    words = ["plan", "--models", asked, "--label", "at-scale", "--name", folder.name]
-    return printed([*words, "--limit", str(limit)] if limit else words)
+    words = ["batch", "export", str(folder), "--models", asked, "--label", "at-scale"]
+    return printed([*words, "--limit", str(limit or ALL)])
 
 
 def printed(words: list[str]) -> str:
-    """Runs a command; what it says of the whole plan."""
+    """Runs a command; what it says of the whole batch."""
     from katayori_tools import cli
 
     with contextlib.redirect_stdout(io.StringIO()) as out:
         if cli.main(words):
             sys.exit(f"{' '.join(words)} failed")
-    summary = [line for line in out.getvalue().splitlines() if line.startswith("the plan:")]
+    summary = [line for line in out.getvalue().splitlines() if line.endswith(" answered")]
     return summary[0] if summary else ""
 
 
@@ -148,22 +148,21 @@ def role(args: argparse.Namespace) -> None:
     home = Path(args.home)
     os.environ |= {"KATAYORI_OUTPUTS": str(home), "KATAYORI_CACHE": str(home / "cache")}
     started = time.perf_counter()
-    said = step(args.role, args.models, args.limit, home / "plan" / "scale")
+    said = step(args.role, args.models, args.limit, home / "scale")
     unit = 2**20 if sys.platform == "darwin" else 1024
     told = {"seconds": time.perf_counter() - started, "cpu": time.process_time(), "said": said}
     told["peak_mib"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit
     print(json.dumps(told))
 
 
-def counted(folder: Path) -> int:
-    """How many requests a plan holds."""
-    with (folder / "plan.csv").open(encoding="utf-8") as file:
-        return sum(int(row["asked"]) + int(row["waiting"]) for row in csv.DictReader(file))
-
-
 def run(models: int, limit: int, home: Path) -> dict[str, dict[str, Any]]:
-    """All steps of one plan."""
+    """All steps of one batch."""
     return {name: measured(name, models, limit, home) for name in STEPS}
+
+
+def requests_in(steps: dict[str, dict[str, Any]]) -> int:
+    """How many requests a batch holds, as its import says: `1 of 2,345 answered`."""
+    return int(steps["import"]["said"].split()[2].replace(",", ""))
 
 
 def main() -> int:
@@ -178,10 +177,10 @@ def main() -> int:
         return 0
     with tempfile.TemporaryDirectory() as few, tempfile.TemporaryDirectory() as whole:
         small = run(args.models, FEW, Path(few))
-        n_small = counted(Path(few) / "plan" / "scale")
+        n_small = requests_in(small)
         got = run(args.models, args.limit, Path(whole))
-        n = counted(Path(whole) / "plan" / "scale")
-    print(f"{n:,} requests of {args.models} models; beside them a plan of {n_small:,}")
+        n = requests_in(got)
+    print(f"{n:,} requests of {args.models} models; beside them a batch of {n_small:,}")
     print(
         f"{'step':<9}{'seconds':>9}{'CPU':>8}{'requests/s':>12}{'peak MiB':>10}{'small':>8}  what"
     )
@@ -192,9 +191,9 @@ def main() -> int:
         row = f"{name:<9}{one['seconds']:>9.1f}{one['cpu']:>8.1f}{rate:>12,.0f}"
         print(f"{row}{one['peak_mib']:>10.0f}{before:>8.0f}  {about}")
         good &= one["peak_mib"] <= GROWTH * before
-    print(f"first collected: {got['collect']['said']}")
+    print(f"first collected: {got['import']['said']}")
     print(f"in the end: {got['again']['said']}")
-    print(f"goal: no peak above {GROWTH:g} times that of the small plan, and no answer lost")
+    print(f"goal: no peak above {GROWTH:g} times that of the small batch, and no answer lost")
     good &= f"{n:,} of {n:,} answered" in got["again"]["said"]
     print("all goals met" if good else "A GOAL WAS MISSED")
     return 0 if good else 1

@@ -1,9 +1,7 @@
 """Requests as OpenAI Batch files, for batch services and for `vllm run-batch`.
 
-    make batch ARGS="export FOLDER"            what a run would still ask, in shards
-    make batch ARGS="import FOLDER [FILE...]"  result files, from wherever they come
-    make plan MODELS="gpt-4o my-model@vllm"    a folder a model below outputs/plan, and a table
-    make plan ARGS="--collect outputs/plan/NAME"   its results, as often as you like
+    make batch MODELS="gpt-4o my-model@vllm" ARGS="export FOLDER"   what a run would still ask
+    make batch ARGS="import FOLDER [FILE...]"   result files, as often as you like
 
 A line's `custom_id` is the key its answer is stored under, so a result needs nothing but itself to
 find its request, in any order, in any file, more than once. Answers go into the store of live
@@ -15,22 +13,19 @@ belongs to no request of this run (other items, wording, model or settings), or 
 differently than before; a failed one is listed.
 """
 
-import math
-import shutil
 import sqlite3
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import orjson
 
-from katayori import paths, profiles
-from katayori.data import paper_facts
+from katayori import paths
 from katayori.errors import KatayoriError
 from katayori.prompting.answer_store import Store, replace_file
 from katayori.prompting.models import Endpoint, Model, at_server, get_model, label_of
@@ -43,33 +38,18 @@ from katayori_tools.choices import Asking, OwnServer, Positive
 from katayori_tools.notebooks import names
 from katayori_tools.send import cause_of, failed, read_completion, wire_body
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 URL = "/v1/chat/completions"
 STATE = "batch.json"
 LINES = 50_000  # of a shard at most, and
 BYTES = 200_000_000  # of a shard at most, as OpenAI takes them
-RATE = 10.0  # requests a second, where none is given
 LATEST = 2**33  # seconds since 1970; a greater number is no time
 LISTED = 10  # places that a refusal names
 STRAY = "belongs to no request of this run (other items, wording, model or settings)"
 Refused = dict[str, list[str]]  # the places of rows that could not be used, by cause
 #: What batch.json holds: asked, servers, shards; of a shard paper, model, requests.
 State = dict[str, Any]
-JOB = r"""#!/bin/sh
-# In this folder: sh job.sh, or on a cluster one shard an array index:
-#     sbatch --gres=gpu:1 --time=24:00:00 --array=1-$(ls [0-9]*.jsonl | wc -l) job.sh
-# Shards that have results are passed over, so start it again after a crash or a time limit.
-# WEIGHTS= names the weights (a folder, or a name that vLLM can load); VLLM= further options of it.
-set -eu
-for shard in $(ls [0-9]*.jsonl | sed -n "${SLURM_ARRAY_TASK_ID:-1,\$}p"); do
-  [ ! -e "results-$shard" ] || continue
-  vllm run-batch -i "$shard" -o "results-$shard.part" --model "${WEIGHTS:-@NAME@}" \
-    --served-model-name @NAME@ --max-logprobs 20 ${VLLM:-} < /dev/null
-  mv "results-$shard.part" "results-$shard"
-done
-"""
+#: What answers a model's shards on GPUs of one's own.
+JOB = Path(__file__).with_name("job.sh")
 
 
 def batch(
@@ -83,146 +63,31 @@ def batch(
     """One step; see the module. Raises KatayoriError for a folder that is not at that step.
 
     Args:
-        step: what to do. folder: holds the shards, what was asked (batch.json) and the results.
+        step: what to do. folder: holds a folder a model with its shards and their results, and what
+            was asked (batch.json).
         files: what is imported in place of the folder's results and errors.
-        chosen: what is exported. shard: export: lines a file.
+        chosen: what is exported. shard: export: lines a file at most.
     """
     place = Path(folder)
     if step == "export":
         export(place, chosen, shard)
         return 0
-    state = read_state(place)
-    _check_unasked(chosen, place / STATE)
-    rows = Rows([Path(file) for file in files] or _result_files(place, "*.jsonl"))
-    for one, counts in merged(state, rows):
-        print(said(one, counts))
-    return rows.listed()
-
-
-def plan(
-    chosen: Asking,
-    *,
-    name: str = "",
-    rate: float = RATE,
-    shard: Positive = LINES,
-    collect: str = "",
-) -> int:
-    """The papers' full designs for some models, as files that run elsewhere, and a table; or
-    collects them; see the module.
-
-    Items are all of the profile's unless LIMIT= says how many. What the store holds is not asked
-    again, what an endpoint cannot be asked is left out and said so.
-
-    Args:
-        chosen: papers, models, profile, limit, wording, own items and server.
-        name: of the folder in outputs/plan, without it the models'.
-        rate: requests a second of one model, for the hours. shard: lines a file at most.
-        collect: the folder of a plan whose results are read.
-
-    Raises:
-        KatayoriError: for a name that no model has, a folder that exists, and a wrong rate.
-    """
-    if collect:
-        _check_unasked(chosen, Path(collect))
-        return _collect(Path(collect))
-    models = list(dict.fromkeys(names(chosen.models)))
-    if not models:
-        raise KatayoriError('a plan is of models you name: MODELS="gpt-4o my-model@vllm"')
-    _check_models(chosen)
-    if not 0 < rate < math.inf:
-        raise KatayoriError(f"--rate is requests a second, above 0, not {rate:g}")
-    folder = paths.outputs_dir() / "plan" / paths.safe_name(name or "-".join(models))
-    if folder.exists():
-        remedy = f'collect it with ARGS="--collect {folder}", or give another name with --name'
-        raise KatayoriError(f"{folder} is a plan already; {remedy}")
-    part = folder.with_name(f"{folder.name}.part")
-    shutil.rmtree(part, ignore_errors=True)  # of one that was stopped: it was never run
-    rows: list[dict[str, Any]] = []
-    for one in models:
-        place = part / paths.safe_name(one)
-        asked = replace(chosen, models=one, limit=chosen.limit or profiles.MOST)
-        rows += export(place, asked, shard)
-        model, endpoint = get_model(one)
-        if endpoint.own or endpoint.kind == "local":
-            (place / "job.sh").write_text(JOB.replace("@NAME@", quote(model.vendor_id)), "utf-8")
-    table = _table(rows, rate)
-    table.to_csv(part / "plan.csv", index=False, lineterminator="\n")
-    part.rename(folder)
-    print(table.to_string(index=False))
-    print(f"hours: of one model alone at {rate:g} requests a second (--rate)")
-    print(f"written to {folder}; lib/COLLECTING.md, 5, says how it is run and collected")
-    return 0
-
-
-def _table(rows: list[dict[str, Any]], rate: float) -> "pd.DataFrame":
-    """A row a model and paper: requests beside those of the paper, and hours."""
-    import pandas as pd
-
-    columns = ["stored", "asked", "waiting"]
-    table = pd.DataFrame(rows).groupby(["model", "paper"], sort=False)[columns].sum().reset_index()
-    designs = [paper_facts.of(paper).get("design") or {} for paper in table["paper"]]
-    table["in_paper"] = [design.get("requests") for design in designs]
-    table["hours"] = ((table["asked"] + table["waiting"]) / rate / 3600).round(2)
-    return table
-
-
-def _collect(folder: Path) -> int:
-    """Imports the results below a plan's folder, and writes what is left once all shards have some.
-
-    Returns 1 where there were rows and none of them could be used. Raises KatayoriError for a
-    folder that holds no plan.
-    """
-    places = sorted(state.parent for state in folder.glob("*/batch.json"))
-    if not places:
-        raise KatayoriError(f"{folder} holds no plan; make one with MODELS=")
-    found = _result_files(folder, "**/*.jsonl")
-    rows = Rows(found)
-    results = {file.name for file in found}
-    answered = planned = 0
-    for place in places:
-        state = read_state(place)
-        not_run = [
-            (shard["paper"], name)
-            for name, shard in state["shards"].items()
-            if not {f"results-{name}", f"errors-{name}"} & results
-        ]
-        for step, counts in merged(state, rows):
-            answered += counts["made"] - counts["left"]
-            planned += counts["made"] + counts["waiting"]
-            told = said(step, counts)
-            if waiting := [name for paper, name in not_run if paper == step.paper]:
-                told += f"; without results: {', '.join(waiting)}"
-            elif counts["left"]:
-                new, _ = _add_shards(place, state, step, LINES)
-                save_state(place, state)
-                told += f", now in {', '.join(new)}"
-            print(visible(told))
-    print(f"the plan: {answered:,} of {planned:,} answered")
-    return rows.listed()
-
-
-def _check_unasked(chosen: Asking, where: Path) -> None:
-    """Raises KatayoriError where something is chosen that a folder says."""
     if given := [name.upper() for name in ("papers", "models", "limit") if getattr(chosen, name)]:
-        raise KatayoriError(f"{where} says what was asked; leave out {'=, '.join(given)}=")
-
-
-def _result_files(folder: Path, pattern: str) -> list[Path]:
-    """What a user puts into the folder under such a name."""
-    return sorted(f for f in folder.glob(pattern) if f.name.startswith(("results", "errors")))
+        raise KatayoriError(f"{place / STATE} says what was asked; leave out {'=, '.join(given)}=")
+    return merge(place, [Path(file) for file in files])
 
 
 # -- export ----------------------------------------------------------------------------------------
 
 
-def export(folder: Path, chosen: Asking, lines: int) -> list[dict[str, Any]]:
-    """Writes what the store does not hold as shards, and then `batch.json`; a row of counts a step.
+def export(folder: Path, chosen: Asking, lines: int) -> None:
+    """Writes what the store does not hold as shards, a folder a model, and what was asked.
 
-    Raises KatayoriError for a folder that holds a batch, and as `planned_steps`.
+    Where own GPUs may answer, `job.sh` lies beside them. Raises KatayoriError for a folder that
+    exists, and as `planned_steps`.
     """
-    if (folder / STATE).exists():
-        remedy = "name a new folder for what is left after importing it"
-        raise KatayoriError(f"{folder} holds a batch; {remedy}")
+    if folder.exists():
+        raise KatayoriError(f"{folder} exists; import its results, or name a new folder")
     _check_models(chosen)
     steps = list(planned_steps(chosen))
     state = {
@@ -230,8 +95,6 @@ def export(folder: Path, chosen: Asking, lines: int) -> list[dict[str, Any]]:
         "servers": {f"{one.paper} {one.name}": asdict(one.endpoint.server) for one in steps},
         "shards": {},
     }
-    folder.mkdir(parents=True, exist_ok=True)
-    counted = []
     for one in steps:
         new, counts = _add_shards(folder, state, one, lines)
         asked = ", ".join(one.prompts) or "left out: the endpoint cannot be asked these prompts"
@@ -239,9 +102,11 @@ def export(folder: Path, chosen: Asking, lines: int) -> list[dict[str, Any]]:
             f"{one.paper} {one.name}: {counts['asked']} to ask, {counts['stored']} stored, "
             f"{counts['waiting']} wait for an earlier answer; {len(new)} shard(s) ({asked})"
         )
-        counted.append({"model": one.name, "paper": one.paper, **counts})
-    save_state(folder, state)
-    return counted
+        if one.endpoint.own or one.endpoint.kind == "local":
+            job = JOB.read_text("utf-8").replace("@NAME@", quote(one.model.vendor_id))
+            (folder / paths.safe_name(one.name) / "job.sh").write_text(job, "utf-8")
+    save_state(folder, state)  # last: what was stopped before is no batch
+    print(f"written to {folder}; lib/COLLECTING.md says how it is run")
 
 
 def _add_shards(
@@ -253,15 +118,18 @@ def _add_shards(
     """
     counts = Counter(stored=0, asked=0)
     shards, new = state["shards"], []
+    place = folder / paths.safe_name(step.name)
+    place.mkdir(parents=True, exist_ok=True)
     with Store(store_path()) as store:
         for _, group in groupby(_lines(step, store, counts, lines), itemgetter(0)):
-            name = f"{len(shards) + 1:04d}-{step.paper}-{paths.safe_name(step.name)}.jsonl"
-            part, n = folder / f"{name}.part", 0
+            number = 1 + sum(shard["model"] == step.name for shard in shards.values())
+            name = f"{number:04d}-{step.paper}-{place.name}.jsonl"
+            part, n = place / f"{name}.part", 0
             with part.open("wb") as file:
                 for _, raw in group:
                     n += file.write(raw) > 0
             shards[name] = {"paper": step.paper, "model": step.name, "requests": n}
-            part.replace(folder / name)
+            part.replace(place / name)
             new.append(name)
         counts["waiting"] = _waiting(step, store, counts["made"])
     return new, counts
@@ -309,9 +177,11 @@ def _waiting(step: Step, store: Store, made: int) -> int:
 
 
 def _check_models(chosen: Asking) -> None:
-    """Raises KatayoriError for a base model, a simulated one, one that is named twice, and where a
-    server of the user's own is not named.
+    """Raises KatayoriError without models, for a base model, a simulated one, one that is named
+    twice, and where a server of the user's own is not named.
     """
+    if not names(chosen.models):
+        raise KatayoriError('a batch is of models you name: MODELS="gpt-4o my-model@vllm"')
     label_of(chosen.server.label)
     seen: dict[tuple[str, str], str] = {}
     for name in names(chosen.models):
@@ -349,33 +219,57 @@ def save_state(folder: Path, state: State) -> None:
 # -- import ----------------------------------------------------------------------------------------
 
 
-def merged(state: State, rows: "Rows") -> Iterator[tuple[Step, Counter[str]]]:
-    """Puts the rows that belong to an export into the store, step by step, a part at a time.
+def merge(folder: Path, files: Sequence[Path]) -> int:
+    """Puts the rows of an export's results into the store, a part at a time, and says what became
+    of them.
 
-    The counts: rows by what became of them, and requests `made`, `left` and `waiting`.
+    What is left of a step is written as further shards once all that it has have results. Returns 1
+    where there were rows and none of them could be used.
     """
+    state = read_state(folder)
+    found = files or sorted(
+        file for file in folder.rglob("*.jsonl") if file.name.startswith(("results", "errors"))
+    )
+    rows, results = Rows(found), {file.name for file in found}
+    not_run = {
+        name: shard
+        for name, shard in state["shards"].items()
+        if not {f"results-{name}", f"errors-{name}"} & results
+    }
+    answered = planned = 0
     for step in planned_steps(exported(state)):
         counts: Counter[str] = Counter()
+        about = Counter(made=0, left=0)
         with Store(store_path()) as store:
             for part in step.parts(store):
-                for request, place, row in rows.take(part):
-                    kind, cause = _put(store, request, row)
-                    counts[kind] += 1
-                    if cause:
-                        rows.refused[cause].append(place)
-                counts["made"] += len(part)
-                counts["left"] += len(store.pending(part))
-            counts["waiting"] = _waiting(step, store, counts["made"])
-        yield step, counts
+                counts.update(_put_all(store, rows, part))
+                about.update(made=len(part), left=len(store.pending(part)))
+            waiting = _waiting(step, store, about["made"])
+        answered += about["made"] - about["left"]
+        planned += about["made"] + waiting
+        told = f"{', '.join(f'{n} {kind}' for kind, n in sorted(counts.items())) or 'no row'}; "
+        told += f"{about['left']} of {about['made']} requests still to ask"
+        told += f", {waiting} wait for an earlier answer" if waiting else ""
+        own = {"paper": step.paper, "model": step.name}
+        waits = [name for name, shard in not_run.items() if own.items() <= shard.items()]
+        if about["left"] and waits:
+            told += f"; without results: {', '.join(waits)}"
+        elif about["left"]:
+            new, _ = _add_shards(folder, state, step, LINES)
+            save_state(folder, state)
+            told += f", now in {', '.join(new)}"
+        print(visible(f"{step.paper} {step.name}: {told}"))
+    print(f"{answered:,} of {planned:,} answered")
+    return rows.listed()
 
 
-def said(step: Step, counts: Counter[str]) -> str:
-    """What became of the rows of a step, in words."""
-    about = ("made", "left", "waiting")
-    kinds = [f"{n} {kind}" for kind, n in sorted(counts.items()) if kind not in about]
-    left = f"{counts['left']} of {counts['made']} requests still to ask"
-    later = f", {counts['waiting']} wait for an earlier answer" if counts["waiting"] else ""
-    return f"{step.paper} {step.name}: {', '.join(kinds) or 'no row'}; {left}{later}"
+def _put_all(store: Store, rows: "Rows", requests: Sequence[Request]) -> Iterator[str]:
+    """Stores the rows that answer some requests; what became of each."""
+    for request, place, row in rows.take(requests):
+        kind, cause = _put(store, request, row)
+        if cause:
+            rows.refused[cause].append(place)
+        yield kind
 
 
 def list_refused(refused: Refused) -> None:

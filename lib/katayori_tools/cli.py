@@ -37,8 +37,10 @@ COMMANDS = {
     "estimate": ("planning", "requests, tokens, time and cost; after a pilot, how many to ask"),
     "repeat": ("live", "ask the same again and tell how often the answer changes (flip rate)"),
     "template": ("live", "write requests to a file that is answered elsewhere (.csv, .jsonl)"),
-    "batch": ("batch", "requests as OpenAI Batch files: export, import"),
-    "plan": ("batch", "the papers' full designs for some models, as files for clusters"),
+    "batch": (
+        "batch",
+        "requests of some models as files for batch services and clusters: export, import",
+    ),
     "convert": ("convert", "logs of inspect_ai or lm-evaluation-harness as a file of answers"),
     "harness": ("harness", "our benchmarks as tasks of inspect_ai and lm-evaluation-harness"),
     "analyse": ("analyse", "somebody else's log: denominators, position-free scores, a report"),

@@ -119,12 +119,6 @@ class Cited(Schema):
     year: Count | None
 
 
-class Design(Schema):
-    """What one model was asked in the paper; see `data/papers/README.md`."""
-
-    requests: Count
-
-
 class PaperFile(Schema):
     """The whole file."""
 
@@ -139,7 +133,6 @@ class PaperFile(Schema):
     headlines: Headlines | None = None
     kept: dict[str, Kept] | None = None
     simulated: dict[str, Text] | None = None
-    design: Design | None = None
     sets: dict[str, DataSet] | None = None
     recording: list[Recording] | None = None
     second_edition: list[SecondRecording] | None = None

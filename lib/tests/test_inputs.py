@@ -263,7 +263,7 @@ def test_a_batch_is_about_the_same_requests(paper, here, capsys, monkeypatch):
     assert cli.main(["estimate", *words]) == 0
     calls = int(capsys.readouterr().out.splitlines()[1].split()[2])
     assert cli.main(["batch", *words, "export", str(here / "out")]) == 0
-    n = sum(len(file.read_bytes().splitlines()) for file in (here / "out").glob("*.jsonl"))
+    n = sum(len(file.read_bytes().splitlines()) for file in (here / "out").rglob("*.jsonl"))
     waiting = [int(w) for w in re.findall(r"(\d+) wait for", capsys.readouterr().out)]
     assert n + sum(waiting) == calls
     asked = json.loads((here / "out" / "batch.json").read_text())["asked"]["own"]

@@ -413,7 +413,7 @@ def test_a_batch_keeps_the_keys_of_its_server(quiet, tmp_path, monkeypatch):
     folder = tmp_path / "out"
     named = ["--papers", "discrim_eval", "--models", "m@custom", "--limit", "1", "--label", "mine"]
     assert cli.main(["batch", *named, "export", str(folder)]) == 0
-    [shard] = folder.glob("0*.jsonl")
+    [shard] = folder.rglob("0*.jsonl")
     rows = [json.loads(line) for line in shard.read_text("utf-8").splitlines()]
     body = {"model": "m", "choices": [{"message": {"content": "Answer: no"}}]}
     answered = [

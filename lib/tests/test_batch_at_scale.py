@@ -1,4 +1,4 @@
-"""The papers' designs as one plan: counted, written, run by a job, read back, asked again."""
+"""Several models as one batch: counted, written, run by a job, read back, asked again."""
 
 import json
 import os
@@ -29,22 +29,21 @@ YES = by_chance(("yes",))
 
 @pytest.fixture
 def outputs(tmp_path, monkeypatch):
-    monkeypatch.setenv("KATAYORI_OUTPUTS", str(tmp_path / "out"))
     monkeypatch.setenv("KATAYORI_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("KATAYORI_LABEL", "the-server-of-these-tests")
-    return tmp_path / "out" / "plan"
+    return tmp_path / "out"
 
 
-def plan(*words, **options):
-    """`python -m katayori plan ...`; the exit code."""
+def batch(*words, **options):
+    """`python -m katayori batch ...`; the exit code."""
     given = [part for name, value in options.items() for part in (f"--{name}", str(value))]
-    return cli.main(["plan", *given, *map(str, words)])
+    return cli.main(["batch", *given, *map(str, words)])
 
 
 def small(outputs, name="p", **options):
-    """A plan of three models and the two questions of `house`."""
-    given = {"models": MODELS, "papers": "discrim_eval", "name": name, **options}
-    assert plan(**given) == 0
+    """A batch of three models and the two questions of `house`."""
+    given = {"models": MODELS, "papers": "discrim_eval", **options}
+    assert batch("export", outputs / name, **given) == 0
     return outputs / name
 
 
@@ -65,30 +64,21 @@ def answer(folder, lost=lambda _: "", answerer=YES):
 # -- there -----------------------------------------------------------------------------------------
 
 
-def test_a_plan_counts_what_it_writes(here, outputs, capsys):
-    folder = small(outputs, shard=100, rate=5)
+def test_a_batch_counts_what_it_writes_and_asks_what_is_asked_live(here, outputs, capsys):
+    folder = small(outputs, shard=100)
     told = capsys.readouterr().out
-    table = pd.read_csv(folder / "plan.csv").set_index("model")
     asked = lines(folder)
     assert len(asked) == len({one["custom_id"] for one in asked}) == 540 + 540 + 270
     # An endpoint that cannot be made to begin an answer is not asked for one.
-    assert table["asked"].to_dict() == {"m@vllm": 540, "n@vllm": 540, "gpt-4o": 270}
     assert "discrim_eval gpt-4o: 270 to ask, 0 stored, 0 wait for an earlier answer; 3" in told
     assert "3 shard(s) (de_answer_line)\n" in told
-    assert set(table["in_paper"]) == {9450}
-    assert table["hours"]["m@vllm"] == round(540 / 5 / 3600, 2)
-    assert "at 5 requests a second" in told
-
-
-def test_what_is_planned_is_what_would_be_asked_live(here, outputs):
-    folder = small(outputs, shard=100)
-    asked = Asking(papers="discrim_eval", models="m@vllm", limit=2)
-    keys = [request.key for _, requests in asking.wanted(asked) for request in requests]
+    chosen = Asking(papers="discrim_eval", models="m@vllm", limit=2)
+    keys = [request.key for _, requests in asking.wanted(chosen) for request in requests]
     shards = sorted((folder / "m@vllm").glob("*.jsonl"))
     written = [len(shard.read_text("utf-8").splitlines()) for shard in shards]
     assert written == [100, 100, 100, 100, 100, 40]
     assert [one["custom_id"] for one in lines(folder, "m@vllm/*.jsonl")] == keys
-    assert not (folder / "gpt-4o" / "job.sh").exists()  # a vendor runs it: make batch
+    assert not (folder / "gpt-4o" / "job.sh").exists()  # a vendor runs it
 
 
 def test_a_shard_has_no_more_bytes_than_services_take(here, outputs, monkeypatch):
@@ -146,38 +136,38 @@ def test_what_failed_or_is_missing_is_counted_and_asked_again(here, outputs, cap
     first, second = sorted((folder / "m@vllm").glob("0*.jsonl"))
     for shard in (second, first):
         capsys.readouterr()
-        assert plan("--collect", folder) == 0
+        assert batch("import", folder) == 0
         # Nothing is asked again while the job may still be running.
         assert f"without results: {first.name}" in capsys.readouterr().out
         with shard.open("rb") as asked:
             rows = list(results(asked, YES, lambda key: fates.get(key, "")))
         # The order is another, and one answer came twice.
         shard.with_name(f"results-{shard.name}").write_bytes(b"".join([*rows[::-1], rows[5]]))
-    assert plan("--collect", folder) == 0
+    assert batch("import", folder) == 0
     told = capsys.readouterr().out
     assert (
         "discrim_eval m@vllm: 272 already stored, 2 failed, 267 ok; 3 of 540 requests still to ask,"
         " now in 0003-discrim_eval-m@vllm.jsonl\n" in told
     )
     assert "discrim_eval n@vllm: no row; 540 of 540 requests still to ask; without results" in told
-    assert "the plan: 537 of 1,350 answered" in told
+    assert "537 of 1,350 answered" in told
     assert "2 row(s) failed: batch: the engine was busy [500]" in told
     again = lines(folder, "m@vllm/0003*.jsonl")
     assert [one["custom_id"] for one in again] == ids[:3]
     assert lines(folder, "m@vllm/0001*.jsonl")[:3] == again  # to the letter
     # Once more without new results: nothing changes, and nothing is asked twice.
     before = {file: file.read_bytes() for file in folder.rglob("*.jsonl")}
-    assert plan("--collect", folder) == 0
+    assert batch("import", folder) == 0
     assert {file: file.read_bytes() for file in folder.rglob("*.jsonl")} == before
     answer(folder)
     capsys.readouterr()
-    assert plan("--collect", folder) == 0
+    assert batch("import", folder) == 0
     told = capsys.readouterr().out
-    assert "the plan: 1,350 of 1,350 answered\n" in told
+    assert "1,350 of 1,350 answered\n" in told
     assert "now in" not in told
 
 
-def test_results_of_another_plan_are_refused_and_wherever_ours_lie_they_are_found(
+def test_results_of_another_batch_are_refused_and_wherever_ours_lie_they_are_found(
     here, outputs, capsys
 ):
     mine, other = small(outputs), small(outputs, "other", models="k@vllm")
@@ -186,35 +176,32 @@ def test_results_of_another_plan_are_refused_and_wherever_ours_lie_they_are_foun
     place.mkdir()
     for theirs in other.glob("*/results*.jsonl"):
         (place / theirs.name).write_bytes(theirs.read_bytes())
-    assert plan("--collect", mine) == 1
+    assert batch("import", mine) == 1
     told = capsys.readouterr().out
     assert "540 row(s) belongs to no request of this run" in told
-    assert "the plan: 0 of 1,350 answered" in told
+    assert "0 of 1,350 answered" in told
     answer(mine)
     for file in mine.glob("*/results*.jsonl"):
         if file.parent != place:
             file.rename(place / file.name)
-    assert plan("--collect", mine) == 0
-    assert "the plan: 1,350 of 1,350 answered" in capsys.readouterr().out
+    assert batch("import", mine) == 0
+    assert "1,350 of 1,350 answered" in capsys.readouterr().out
 
 
 def test_what_holds_an_earlier_answer_follows_in_a_shard_of_its_own(outputs, capsys):
     """A judge's criteria come first; what is asked with them is written when they are there."""
-    given = {"papers": "logprob_judge", "models": "m@vllm", "limit": 6, "name": "judge"}
-    assert plan(**given) == 0
-    table = pd.read_csv(outputs / "judge" / "plan.csv")
-    assert (table["asked"] + table["waiting"]).item() == 6 + 6 * 12
+    small(outputs, "judge", papers="logprob_judge", models="m@vllm", limit=6)
     answer_all(outputs / "judge", lambda _: "")
     capsys.readouterr()
-    assert plan("--collect", outputs / "judge") == 0
-    assert "the plan: 42 of 78 answered" in capsys.readouterr().out
+    assert batch("import", outputs / "judge") == 0
+    assert "42 of 78 answered" in capsys.readouterr().out
     answer_all(outputs / "judge", lambda _: "")
-    assert plan("--collect", outputs / "judge") == 0
-    assert "the plan: 78 of 78 answered\n" in capsys.readouterr().out
+    assert batch("import", outputs / "judge") == 0
+    assert "78 of 78 answered\n" in capsys.readouterr().out
 
 
 def planted(chosen):
-    """Answers of the stub model of `stub_model` to what a plan asks, as the stand-in gives them."""
+    """Answers of the stub model of `stub_model` to a batch, as the stand-in gives them."""
     rules = rules_of(chosen)
 
     def answerer(body):
@@ -229,9 +216,9 @@ def planted(chosen):
 def test_answers_read_back_are_those_of_the_same_model_asked(outputs, tmp_path, monkeypatch, paper):
     chosen = Asking(papers=paper, models="stub@vllm", limit=2)
     answerer, rules = planted(chosen)
-    assert plan(papers=paper, models="stub@vllm", limit=2, name="p") == 0
+    small(outputs, papers=paper, models="stub@vllm", limit=2)
     answer(outputs / "p", answerer=answerer)
-    assert plan("--collect", outputs / "p") == 0
+    assert batch("import", outputs / "p") == 0
     items, steps = load_rows(paper, "study", limit=2), list(asking.wanted(chosen))
     prompt_ids = list(dict.fromkeys(q.prompt_id for _, requests in steps for q in requests))
 
@@ -258,34 +245,27 @@ def test_answers_read_back_are_those_of_the_same_model_asked(outputs, tmp_path, 
 @pytest.mark.parametrize(
     ("words", "line"),
     [
-        ([], 'a plan is of models you name: MODELS="gpt-4o my-model@vllm"'),
-        (["--models", "nobody"], "unknown model 'nobody'"),
-        (["--models", "m@nowhere"], "unknown endpoint 'nowhere'"),
-        (["--models", "sim-fair"], "sim-fair is simulated and asks nobody"),
-        (["--models", "gpt-4o gpt-4o@openai"], "gpt-4o and gpt-4o@openai are one model"),
-        (["--models", "b@completions"], "batches are of chats"),
-        (["--models", "m@vllm", "--rate", "0"], "--rate is requests a second, above 0, not 0"),
-        (["--models", "m@vllm", "--cases", "none.yaml"], "cases: there is no"),
-        (["--collect", "nothing"], "nothing holds no plan; make one with MODELS="),
-        (["--collect", "x", "--models", "m@vllm"], "x says what was asked; leave out"),
+        (["export"], 'a batch is of models you name: MODELS="gpt-4o my-model@vllm"'),
+        (["export", "--models", "nobody"], "unknown model 'nobody'"),
+        (["export", "--models", "m@nowhere"], "unknown endpoint 'nowhere'"),
+        (["export", "--models", "sim-fair"], "sim-fair is simulated and asks nobody"),
+        (["export", "--models", "gpt-4o gpt-4o@openai"], "gpt-4o and gpt-4o@openai are one model"),
+        (["export", "--models", "b@completions"], "batches are of chats"),
+        (["export", "--models", "m@vllm", "--cases", "none.yaml"], "cases: there is no"),
+        (["import"], "begin with `batch export`"),
+        (["import", "--models", "m@vllm"], "says what was asked; leave out MODELS="),
     ],
 )
 def test_what_is_wrong_is_one_line_and_writes_nothing(outputs, capsys, words, line):
-    assert plan(*words) == 2
+    assert batch(*words, outputs) == 2
     told = capsys.readouterr().err
     assert line in told and told.count("\n") == 1
-    assert not list(outputs.glob("*"))
+    assert not outputs.exists()
 
 
-def test_a_plan_that_is_there_stays_as_it_is(here, outputs, capsys):
+def test_a_batch_that_is_there_stays_as_it_is(here, outputs, capsys):
     folder = small(outputs)
     before = {file: file.read_bytes() for file in folder.rglob("*") if file.is_file()}
-    assert plan(models="other@vllm", papers="discrim_eval", name="p") == 2
-    told = capsys.readouterr().err
-    assert "is a plan already; collect it with" in told and "another name with --name" in told
+    assert batch("export", folder, models="other@vllm", papers="discrim_eval") == 2
+    assert "exists; import its results, or name a new folder" in capsys.readouterr().err
     assert {file: file.read_bytes() for file in folder.rglob("*") if file.is_file()} == before
-    # What a stopped one left is no plan, and is written anew.
-    (outputs / "q.part" / "m@vllm").mkdir(parents=True)
-    (outputs / "q.part" / "m@vllm" / "batch.json").touch()
-    assert len(lines(small(outputs, "q"))) == 1350
-    assert not (outputs / "q.part").exists()
