@@ -35,7 +35,6 @@ COMMANDS = {
     "record": ("record", "ask models the study prompts and keep the answers in data/recorded"),
     "live": ("live", "ask a model now and run the notebooks on its answers"),
     "estimate": ("planning", "requests, tokens, time and cost; after a pilot, how many to ask"),
-    "repeat": ("live", "ask the same again and tell how often the answer changes (flip rate)"),
     "template": ("live", "write requests to a file that is answered elsewhere (.csv, .jsonl)"),
     "batch": (
         "batch",

@@ -6,11 +6,8 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
-
-import orjson
 
 from katayori import paths, profiles
 from katayori.errors import KatayoriError
@@ -18,8 +15,8 @@ from katayori.papers import get_paper
 from katayori.prompting import prompts
 from katayori.prompting.answer_store import Store
 from katayori.prompting.exchange import COLUMNS
-from katayori.prompting.models import Model, Server, get_model, normalised
-from katayori.prompting.requests import Request, Response
+from katayori.prompting.models import Model, Server, get_model
+from katayori.prompting.requests import Request
 from katayori.prompting.store import OF_SERVER, store_path
 from katayori.provenance import without_folder
 from katayori_tools import asking
@@ -28,15 +25,13 @@ from katayori_tools.choices import (
     USUAL_SENDING,
     Asking,
     NotebookRun,
-    Papers,
-    Positive,
     Sending,
 )
 from katayori_tools.collect import Summary, collect_sync
 from katayori_tools.notebooks import LAST, names, output_file, writable
 
 if TYPE_CHECKING:
-    import pandas as pd
+    pass
 
 #: What an endpoint may lack, by the kind of prompt that needs it.
 CANNOT = {
@@ -66,7 +61,10 @@ def live(chosen: Asking, sending: Sending = USUAL_SENDING) -> int:
                     print(f"{step.paper} {step.name}: {told}")
             asked.append((step.paper, step.name))
         with Store(store_path()) as store:
-            summary = _collect(requests, step, chosen, sending, store)
+            base_url, pending = chosen.server.base_url, store.pending(requests)
+            with asking.served(step.model, step.endpoint, base_url, pending) as url:
+                at = step.model, step.endpoint, store
+                summary = collect_sync(requests, *at, base_url=url, **vars(sending))
             _say(summary, step, requests, store)
     if limit == profiles.DEMONSTRATION and not chosen.models:
         print(f"a demonstration: {limit} clusters a paper; LIMIT=25 or more measures something")
@@ -84,23 +82,6 @@ def live(chosen: Asking, sending: Sending = USUAL_SENDING) -> int:
     return reproduce(run)
 
 
-def _collect(
-    requests: list[Request], step: Step, chosen: Asking, sending: Sending, store: Store
-) -> Summary:
-    """Ask what the store lacks of some requests of a step, where its model is served."""
-    pending, base_url = store.pending(requests), chosen.server.base_url
-    with asking.served(step.model, step.endpoint, base_url, pending) as url:
-        return collect_sync(
-            requests,
-            step.model,
-            step.endpoint,
-            store,
-            base_url=url,
-            concurrency=sending.concurrency,
-            budget=sending.budget,
-        )
-
-
 def _say(summary: Summary, step: Step, requests: list[Request], store: Store) -> None:
     """What came of a step and what went wrong. KatayoriError where its spending limit is
     reached.
@@ -110,23 +91,14 @@ def _say(summary: Summary, step: Step, requests: list[Request], store: Store) ->
     cost = "price unknown" if summary.cost is None else f"${summary.cost:.4f}"
     done = f"{step.name}: {summary.asked} asked, {summary.stored} already stored"
     print(f"{done}, {dict(summary.outcomes)}, {cost}, {summary.seconds:.0f} s")
-    _check_finished(summary)
-    _say_logprobs(store, requests)
-
-
-def _say_logprobs(store: Store, requests: list[Request]) -> None:
-    """How many of the answers that were to have log probabilities came without."""
+    if summary.stopped:
+        remedy = "what was answered is kept, run again with a higher BUDGET= to continue"
+        raise KatayoriError(f"{summary.stopped}; {remedy}")
     with_logprobs = [one for one in requests if one.body.get("logprobs")]
     valid = [a for _, a in store.get(with_logprobs) if a and a.outcome == "ok"]
     if without := sum(not answer.top for answer in valid):
         counted = f"{without} of {len(valid)} answers came without log probabilities"
         print(f"  {counted}; what is computed from these leaves them out, texts count as they are")
-
-
-def _check_finished(summary: Summary) -> None:
-    if summary.stopped:
-        remedy = "what was answered is kept, run again with a higher BUDGET= to continue"
-        raise KatayoriError(f"{summary.stopped}; {remedy}")
 
 
 def causes(store: Store, requests: Iterable[Request], model: Model) -> dict[str, int]:
@@ -199,72 +171,6 @@ def export_requests(requests: Iterable[Request], path: Path) -> Path:
     return path
 
 
-def repeat(chosen: Asking, sending: Sending = USUAL_SENDING, *, repetitions: Positive = 1) -> None:
-    """Ask the same requests again, seed and all, and print how often the answer changes (the flip
-    rate).
-
-    An answer that changes under temperature 0 or a fixed seed is the endpoint's doing: batching,
-    another version. Without either it is sampling, too. Raises KatayoriError where two servers
-    would be compared.
-
-    Args:
-        chosen: what is asked of whom. sending: how. repetitions: how often to ask again.
-    """
-    for step, requests in wanted(chosen, reach=True):
-        # One repetition after the other, so that time lies between two answers.
-        times = range(1, repetitions + 1)
-        again = [replace(request, repetition=n) for n in times for request in requests]
-        everything = [*requests, *again]
-        with Store(store_path()) as store:
-            if step.endpoint.own:
-                now = normalised(step.endpoint.address(chosen.server.base_url))
-                if store.addresses(everything) - {now, ""}:
-                    raise KatayoriError(
-                        "earlier answers to these requests came from another server, or nobody"
-                        " knows which: no difference would tell anything; ask the same server, or"
-                        " name another LABEL="
-                    )
-            _check_finished(_collect(everything, step, chosen, sending, store))
-            print(f"{step.paper} {step.name}, {repetitions + 1} answers to each request")
-            print(flip_rates(store.get(everything)).to_string(index=False, na_rep="undefined"))
-
-
-def flip_rates(answered: Iterable[tuple[Request, Response | None]]) -> "pd.DataFrame":
-    """Of requests asked several times, the share whose answer was not always the same; one row a
-    prompt.
-
-    Returns prompt_id, n (requests with two valid answers or more), n_invalid (the others), flipped
-    and flip_rate with its Wilson interval `ci_low` and `ci_high` (NaN where n = 0). The answer is
-    what the paper's parser reads; where one token was asked for, the likeliest token.
-    """
-    import pandas as pd
-    from statsmodels.stats.proportion import proportion_confint
-
-    rows = [
-        (request.prompt_id, request.item_id, _read(request, answer))
-        for request, answer in answered
-        if answer and answer.outcome != "error"
-    ]
-    frame = pd.DataFrame(rows, columns=["prompt_id", "item_id", "said"])
-    by_item = frame.groupby(["prompt_id", "item_id"], sort=False)["said"].agg(["count", "nunique"])
-    by_item["n"] = by_item["count"] > 1
-    by_item["n_invalid"] = ~by_item["n"]
-    by_item["flipped"] = by_item["nunique"] > 1
-    counts = by_item.groupby(level=0, sort=False)[["n", "n_invalid", "flipped"]].sum()
-    n = counts["n"].where(counts["n"] > 0)
-    low, high = proportion_confint(counts["flipped"], n, method="wilson")
-    return counts.assign(flip_rate=counts["flipped"] / n, ci_low=low, ci_high=high).reset_index()
-
-
-def _read(request: Request, answer: Response) -> str | None:
-    """What an answer says; None where it is not valid."""
-    if request.one_token:
-        return max(answer.top, key=lambda pair: pair[1])[0].strip() if answer.top else None
-    if answer.outcome != "ok":
-        return None
-    return get_paper(request.paper).parse(answer.text, answer.finish_reason).answer
-
-
 # -- what the store holds --------------------------------------------------------------------------
 
 #: What tells the rows of the listing apart, and what each of them holds.
@@ -275,25 +181,18 @@ _COUNTED = """COUNT(*) AS n, SUM(outcome='error') AS errors, SUM(attempts) AS at
     strftime('%Y-%m-%d %H:%M', MAX(created), 'unixepoch') AS last"""
 
 
-def answers(*, papers: Papers = "", models: str = "") -> None:
+def answers() -> None:
     """Print what the store holds, by server and model as asked and as answered.
 
     A server of the user's own is its label, or a hash of its address; LABEL= takes either.
-
-    Args:
-        papers: by name or number (all). models: ids as they were asked (all).
     """
     import pandas as pd
 
     by = ", ".join(_BY)
-    chosen = {"paper": names(papers), "model": names(models)}
-    given = {name: orjson.dumps(those).decode() for name, those in chosen.items() if those}
-    where = [f"{name} IN (SELECT value FROM json_each(?))" for name in given] or ["1"]
-    query = f"SELECT {by}, {_COUNTED} FROM answers WHERE {' AND '.join(where)} GROUP BY {by}"
     with Store(store_path()) as store, store.told():
-        table = pd.read_sql_query(query, store.db, params=list(given.values()))
+        table = pd.read_sql_query(f"SELECT {by}, {_COUNTED} FROM answers GROUP BY {by}", store.db)
     if table.empty:
-        raise KatayoriError("the store holds no such answers; `make live` asks a model")
+        raise KatayoriError("the store holds no answers; `make live` asks a model")
     places = zip(table.pop("label"), table.pop("address"), strict=True)
     table.insert(3, "server", [Server(*place).shown for place in places])
     table["model_answered"] = table["model_answered"].map(without_folder)

@@ -99,7 +99,7 @@ def test_a_notebook_of_several_gets_the_parameters_that_it_declares(here):
         (["reproduce", "--limit", "-1"], "'-1' is no whole number"),
         (["reproduce", "--papers", "04", "-p", "limit=0"], "limit is 0; valid"),
         (["reproduce", "--papers", "04", "-p", "limit=1000000000000"], "limit is 1000000000000"),
-        (["repeat", "--limit", "x"], "'x' is no whole number"),
+        (["live", "--limit", "x"], "'x' is no whole number"),
         (["live", "--papers", "05", "--models", MODEL, "--topics", "/no"], "there is no /no"),
         (["live", "--papers", "01", "--models", MODEL, "--questions", "."], "is a folder"),
         (["live", "--papers", "01", "--models", MODEL, "--topics", "."], "for inter_jbbq, which"),

@@ -12,7 +12,6 @@ from pathlib import Path
 
 import pytest
 from api_double import Double, counts
-from test_asking import chosen
 from test_prompting_store import GOLDEN
 
 from katayori import provenance
@@ -26,7 +25,6 @@ from katayori.prompting.requests import Response, build, by_rule
 from katayori.prompting.store import StoredAnswers, store_path
 from katayori_tools import asking, cli
 from katayori_tools.choices import OwnServer
-from katayori_tools.live import repeat
 
 OLD_STORE = Path(__file__).parent / "fixtures" / "store" / "schema1.db"
 TEXTS = ["Answer: no", "Answer: yes"]
@@ -341,19 +339,6 @@ def test_notebooks_of_live_find_label_and_address(monkeypatch):
         assert os.environ["KATAYORI_BASE_URL"] == os.environ["KATAYORI_BASE_URL_VLLM"] == url
     assert "KATAYORI_LABEL" not in os.environ
     assert os.environ["KATAYORI_BASE_URL"] == "http://before"
-
-
-def test_repeat_does_not_compare_two_servers(quiet):
-    with Double() as one, Double() as two:
-        given = {"models": "m@custom", "limit": 1, "label": "mine"}
-        live(one.url, label="mine")
-        with pytest.raises(KatayoriError, match="came from another server, or nobody knows which"):
-            repeat(chosen(base_url=two.url, **given))
-        assert two.asked == 0
-        repeat(chosen(base_url=one.url, **given))
-        assert one.asked == 270
-        repeat(chosen(base_url=two.url, **given | {"label": ""}))
-        assert two.asked == 270 and one.asked == 270
 
 
 # --- what is shown --------------------------------------------------------------------------------

@@ -23,7 +23,6 @@ from katayori.prompting.store import (
     OF_SERVER,
     SCHEMA,
     StoredAnswers,
-    batches,
 )
 
 _OF_REQUEST = "key paper dataset item_id prompt_id prompt_hash variant model endpoint".split()
@@ -136,14 +135,6 @@ class Store(StoredAnswers):
                 if self.db.in_transaction:
                     self.db.execute("ROLLBACK")
                 raise
-
-    def addresses(self, requests: Iterable[Request]) -> set[str]:
-        """The addresses that the stored answers to these requests came from."""
-        return {
-            address
-            for batch in batches(requests)
-            for (address,) in self._rows("DISTINCT address", batch, "AND outcome<>'error'")
-        }
 
     def fresh(self, endpoint: Endpoint, model: Model) -> Endpoint:
         """The endpoint with a series that holds no answer to any paper yet."""
