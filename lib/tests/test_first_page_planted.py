@@ -5,9 +5,7 @@ The models are servers on loopback (`stub_model`); all their answers are made. E
 asserted of the page, of results.json and of the terminal.
 """
 
-import contextlib
 import functools
-import io
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -64,13 +62,11 @@ class Told:
 def told(folder) -> Told:
     """Page, terminal and headlines of a run folder."""
     page = BeautifulSoup(first_page.markup(folder, "A question"), "html.parser")
-    terminal = io.StringIO()
-    with contextlib.redirect_stdout(terminal):
-        reproduce._tell_in_short(folder)
+    terminal = "\n".join(first_page.in_short(folder))
     found = headlines.headlines(read_results(folder))
     text = " ".join(page.get_text(" ").split())
     rows = found[found["source"] == "live"]
-    return Told(text, terminal.getvalue(), rows, folder.parent)
+    return Told(text, terminal, rows, folder.parent)
 
 
 @pytest.fixture(scope="module")
