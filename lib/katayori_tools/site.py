@@ -41,7 +41,7 @@ from katayori.errors import KatayoriError
 from katayori.papers import paper_ids
 from katayori.report import explorers
 from katayori.report.first_page import LIMIT_NOTE
-from katayori.report.headlines import read_results
+from katayori.report.headlines import read_results, side_by_side
 from katayori.report.tables import escape, show, terms, visible
 from katayori_tools import compare, notebooks, pages, paper_files
 
@@ -228,7 +228,7 @@ def paper_page(about: dict[str, Any], folder: Path, missing: str) -> str:
             alt = f'alt="{escape(told["title"])}" width="614"'
             cells.append(html(f'<img {alt} src="data:image/png;base64,{data}">'))
         cells.append(html(pages.banner(folder)))
-        found = [_values(compare.side_by_side([("", read_results(folder))]))]
+        found = [_values(side_by_side([("", read_results(folder))]))]
     method = listed(told["method"], "1.")
     command = f"make reproduce PAPERS={about['id']}\nmake live PAPERS={about['id']} MODELS=<model>"
     book = f"notebooks/{about['notebook']}.ipynb"
@@ -481,7 +481,7 @@ def site(
         made[name] = paper_page(about, base / name, absent.get(name, ""))
     made["glossary"] = glossary_page(terms())
     beside = [(compare.label(base), read_results(base)), *others]
-    made["models"] = models_page(compare.side_by_side(beside))
+    made["models"] = models_page(side_by_side(beside))
     print(f"open {write_pages(base / 'site', markdown, made, _scripts(books))}")
 
 

@@ -377,7 +377,6 @@ def test_what_raters_and_readers_open_in_a_spreadsheet_holds_no_formula(tmp_path
     monkeypatch.setenv("KATAYORI_OUTPUTS", str(tmp_path))
     row = dict.fromkeys(FIELDS) | {"paper": "=cmd()", "what": "+1", "model": "m", "cell": {}}
     frame = pd.DataFrame([row | {"headline": True, "value": -0.5, "n": 9, "status": "count"}])
-    monkeypatch.setattr(compare, "side_of", lambda *_: None)
     monkeypatch.setattr(compare, "_pair", lambda *_: (frame, frame))
     assert cli.main(["compare", "A", "B"]) == 0
     files = sorted((tmp_path / "compare").glob("*.csv"))

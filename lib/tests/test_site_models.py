@@ -12,11 +12,10 @@ import pytest
 from bs4 import BeautifulSoup
 
 from katayori.errors import KatayoriError
-from katayori.report.headlines import ADDED, read_results
+from katayori.report.headlines import ADDED, read_results, side_by_side
 from katayori.report.run import FIELDS
 from katayori.report.tables import human
 from katayori_tools import cli, compare, environment, site
-from katayori_tools.compare import side_by_side
 
 pytestmark = pytest.mark.slow_all  # the whole site is built
 
