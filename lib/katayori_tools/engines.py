@@ -24,12 +24,13 @@ from typing import IO, Any, cast
 
 from katayori import paths
 from katayori.errors import KatayoriError, expect
-from katayori_tools import scorer_worker, vllm_env
+from katayori_tools import vllm_env
 from katayori_tools.weights import fetch
 
 HOST = "127.0.0.1"
 CONTEXT = 4096
 READY_WITHIN = 900  # seconds
+WORKER = Path(__file__).with_name("scorer_worker.py")  # of the recording environment
 STOPPED = 128 + signal.SIGTERM  # exit code
 _PRCTL = getattr(ctypes.CDLL(None), "prctl", None)  # Linux only; looked up before the fork
 Command = tuple[list[str], dict[str, str]]  # arguments, environment variables
@@ -206,7 +207,7 @@ def main(weights: str, alias: str, port: str, parent: str) -> None:
 def scorer_command(model: str) -> Command:
     """What starts the worker of one model; the first use builds its environment and weights."""
     folder = vllm_env.convert(model, fetch(model))
-    argv = [str(vllm_env.programs() / "python"), "-u", scorer_worker.__file__, str(folder)]
+    argv = [str(vllm_env.programs() / "python"), "-u", str(WORKER), str(folder)]
     return argv, vllm_env.variables()
 
 

@@ -30,7 +30,7 @@ from katayori.data.jubaku_v2_schema import CaseFile
 from katayori.data.schema import Lenient, Text
 from katayori.errors import KatayoriError, expect
 from katayori.metrics.agreement import alpha
-from katayori.papers import answers, jubaku_v2, paper_ids
+from katayori.papers import answers, get_paper, jubaku_v2, paper_ids
 from katayori.prompting.answer_store import Store
 from katayori.prompting.letters import parse_choice
 from katayori.prompting.parsing import strip_thinking
@@ -186,13 +186,15 @@ def _texts(one: paper_files.StudySet) -> pd.DataFrame:
     keys = ["\n".join(f"{labels[str(k)]}：{v}" for k, v in one.items() if v) for one in said]
     options = items.filter(regex=r"^option_\d$").to_numpy()
     listed = [f"\n選択肢：{'／'.join(sorted(one))}" if len(one) else "" for one in options]
-    clusters = items["item_id"] if one.clusters is None else one.clusters.loc[items.index]
+    own = get_paper(one.paper).cluster_column
+    pairs = ["pair_id"] * (own == "item_id")  # both orders are rows of one pair
+    by = next(name for name in ("cluster", *pairs, own, "item_id") if name in items)
     made = {
         "key": keys,
         "text": [harmless(key + more) for key, more in zip(keys, listed, strict=True)],
         "folder": one.folder.name,
         "item_id": items["item_id"].astype(str).to_numpy(),
-        "cluster": clusters.astype(str).to_numpy(),
+        "cluster": items[by].astype(str).to_numpy(),
     }
     return pd.DataFrame(made)
 

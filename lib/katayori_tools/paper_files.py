@@ -2,11 +2,10 @@
 the study sets that the files list.
 """
 
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import Field, model_validator
 
 from katayori import paths
 from katayori.data import files, paper_facts
@@ -16,11 +15,6 @@ from katayori.papers import get_paper
 
 if TYPE_CHECKING:
     import pandas as pd
-
-#: A number as it was written: 7 stays 7 and does not become 7.0.
-Number = int | float
-#: What values of a column are chosen: column -> a value or several.
-Where = dict[str, Any]
 
 
 class Page(Schema):
@@ -39,7 +33,7 @@ class Headline(Schema):
     """Results that the first page of a report, notebook 00 and comparisons show."""
 
     what: Text
-    where: Where = Field(default_factory=dict)
+    where: dict[str, Any] = Field(default_factory=dict)
     kind: Literal["bias", "ability", "description"]
     side: Literal[-1, 0, 1] = 0
     label: Text
@@ -87,22 +81,12 @@ class Recording(Schema):
     sample: Count | None = None
 
 
-def _are_repetitions(given: Any) -> Any:
-    numbers = range(given) if type(given) is int else given
-    if not isinstance(numbers, range | list) or not numbers:
-        raise ValueError("must be a number above 0, or a list of numbers from 0")
-    if not all(type(number) is int and number >= 0 for number in numbers):
-        raise ValueError("must be a number above 0, or a list of numbers from 0")
-    return given
-
-
 class SecondRecording(Recording):
     """An entry of the second or the third edition."""
 
-    priority: Annotated[Number, Field(ge=1)]
+    priority: Annotated[int | float, Field(ge=1)]
     kind: Literal["chat", "likelihood"] = "chat"
-    #: A number or a list, so that one sentence says what is valid.
-    repetitions: Annotated[Any, AfterValidator(_are_repetitions)] = 1
+    repetitions: list[Annotated[int, Field(ge=0)]] = Field(default=[0], min_length=1)
 
     @model_validator(mode="after")
     def _is_told_from_the_first_edition(self) -> "SecondRecording":
@@ -149,23 +133,14 @@ def of(paper_id: str) -> dict[str, Any]:
     return facts
 
 
-def every() -> list[dict[str, Any]]:
-    """What is written of all papers, in the order of their notebooks."""
-    return [of(paper_id) for paper_id in paper_facts.ids()]
-
-
 # -- study sets ------------------------------------------------------------------------------------
 
 FIRST, SECOND, THIRD = 1, 2, 3
 
 
-@dataclass(frozen=True)
-class StudySet:
-    """One of our data sets.
-
-    Attributes:
-        paper: whose items they are. edition: 1, 2 or 3. name: as `sets` in the paper's file has it.
-        items: a row an item. folder: of its texts, which the sets of an edition share.
+class StudySet(NamedTuple):
+    """One of our data sets: edition 1, 2 or 3, its name in the paper's file, a row an item, and the
+    folder of its texts, which the sets of an edition share.
     """
 
     paper: str
@@ -173,18 +148,6 @@ class StudySet:
     name: str
     items: "pd.DataFrame"
     folder: Path
-
-    @property
-    def clusters(self) -> "pd.Series | None":
-        """The cluster of every item, None where the frame lacks the column."""
-        room = get_paper(self.paper)
-        if "cluster" in self.items:
-            return self.items["cluster"].astype(str)
-        if room.cluster_column == "item_id" and "pair_id" in self.items:
-            return self.items["pair_id"].astype(str)  # both orders are rows of one pair
-        if room.cluster_column not in self.items:
-            return None
-        return room.cluster_of(self.items)
 
 
 def editions_of(paper: str) -> dict[str, int]:

@@ -130,8 +130,7 @@ def _listed(paper: str) -> Iterator[Work]:
     for edition, section in SECTIONS.items():
         for number, entry in enumerate(plan.get(section) or (), 1):
             given = {name: value for name, value in entry.items() if name != "models"}
-            times = given.get("repetitions", 1)
-            given["repetitions"] = tuple(range(times) if type(times) is int else times)
+            given["repetitions"] = tuple(given.get("repetitions", (0,)))
             given["prompts"] = tuple(given["prompts"])
             if edition != "first":
                 given.setdefault("variant", entry["dataset"])

@@ -476,7 +476,7 @@ def site(
         markdown["index"] = markdown["index"].replace("\ninterface\n", "\n")
     markdown["papers"] += "\n".join(["\n```{toctree}", "", *paper_ids(), "```\n"])
     made = {path.stem: notebook_page(paper, path) for paper, path in books.items()}
-    for about in paper_files.every():
+    for about in map(paper_files.of, paper_ids()):
         name = about["id"]
         made[name] = paper_page(about, base / name, absent.get(name, ""))
     made["glossary"] = glossary_page(terms())

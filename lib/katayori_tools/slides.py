@@ -25,7 +25,6 @@ from katayori.report import first_page
 from katayori_tools import notebooks, pages, paper_files
 from katayori_tools.choices import Papers
 from katayori_tools.pages import tree
-from katayori_tools.paper_files import Number
 
 TAG = "slide"
 #: What stands at the foot of a slide that shows answers.
@@ -64,7 +63,7 @@ class Slide(Schema):
     """
 
     notes: Text
-    minutes: Annotated[Number, Field(gt=0)]
+    minutes: Annotated[int | float, Field(gt=0)]
     headline: str = ""
     kind: Literal["plain", "title", "question"] = "plain"
     body: str = ""

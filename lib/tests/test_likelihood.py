@@ -10,7 +10,6 @@ import sys
 import threading
 from dataclasses import replace
 
-import numpy as np
 import pytest
 from api_double import yes_no_frame
 
@@ -20,7 +19,7 @@ from katayori.prompting.answer_store import Store
 from katayori.prompting.models import get_model
 from katayori.prompting.prompts import Prompt
 from katayori.prompting.requests import Response, build
-from katayori_tools import engines, scorer_worker, send
+from katayori_tools import engines, send
 from katayori_tools.collect import collect_sync
 from katayori_tools.record import score_all
 
@@ -280,67 +279,6 @@ def test_a_worker_that_does_not_work_is_one_line(store, worker, code, says):
     with pytest.raises(KatayoriError, match=says) as e:
         score_all(requests, model, endpoint, store)
     assert "\n" not in str(e.value) and len(store.pending(requests)) == 3
-
-
-# -- the tree of the worker
-
-
-def followed(tree, place):
-    """The tokens from the start to a place."""
-    tokens = []
-    while place >= 0:
-        tokens.append(tree.tokens[place])
-        place = tree.parents[place]
-    return tokens[::-1]
-
-
-def some_requests(n=20):
-    rng = np.random.default_rng(1)
-    system = rng.integers(0, 50, 6).tolist()
-    asked = []
-    for number in range(n):
-        prompt = system + rng.integers(0, 3, rng.integers(1, 7)).tolist()
-        texts = [rng.integers(0, 3, rng.integers(1, 5)).tolist() for _ in range(3)]
-        asked.append((number, prompt, texts))
-    return asked
-
-
-@pytest.mark.parametrize("budget", [1, 30, 10_000])
-def test_every_token_is_predicted_from_what_precedes_it(budget):
-    """As by a plain loop over requests, continuations and positions."""
-    asked = some_requests()
-    wanted = [
-        (request, number, prompt + text[:at], token)
-        for request, prompt, texts in asked
-        for number, text in enumerate(texts)
-        for at, token in enumerate(text)
-    ]
-    found = [
-        (request, number, followed(tree, place), token)
-        for tree in scorer_worker.trees(asked, budget)
-        for request, number, place, token in tree.targets
-    ]
-    assert sorted(found) == sorted(wanted)
-
-
-def test_a_place_sees_what_it_follows_and_nothing_else():
-    for tree in scorer_worker.trees(some_requests(), 60):
-        sees = tree.sees()
-        for place in range(len(tree.tokens)):
-            seen = np.flatnonzero(sees[place])
-            assert [tree.tokens[i] for i in seen] == followed(tree, place)
-            assert tree.depths[place] == len(seen) - 1
-            assert seen.tolist() == sorted(seen, key=lambda i: tree.depths[i])
-
-
-def test_what_is_shared_is_computed_once():
-    prompt = list(range(200))
-    pair = [[1, 2, 3], [1, 2, 4]]
-    asked = [(n, prompt, pair) for n in range(2)]
-    [tree] = scorer_worker.trees(asked, 1024)
-    assert len(tree.tokens) == 202  # of a continuation the last token predicts nothing
-    separate = list(scorer_worker.trees(some_requests(), 1))
-    assert [len({t[0] for t in tree.targets}) for tree in separate] == [1] * 20
 
 
 # -- a vLLM server

@@ -298,8 +298,9 @@ def test_the_sampled_answers_are_asked_anew_by_rule_2(monkeypatch, tmp_path):
         ({"kind": "guess"}, "kind must be chat or likelihood, not 'guess'"),
         ({"kind": "likelihood"}, "prompt de_answer_line is of kind chat"),
         ({"priority": 0}, "priority must be at least 1, not 0"),
-        ({"repetitions": 0}, "repetitions must be a number above 0"),
-        ({"repetitions": "12"}, "repetitions must be a number above 0"),
+        ({"repetitions": 2}, "repetitions must be a list, not 2"),
+        ({"repetitions": []}, "repetitions must be longer"),
+        ({"repetitions": [-1]}, r"repetitions\[0\] must be at least 0"),
         ({"promts": []}, r"second_edition\[0\]: unknown field 'promts'; known: dataset, models"),
     ],
 )
@@ -309,9 +310,9 @@ def test_a_wrong_entry_is_told_before_anything_is_asked(planned, change, says):
         record.works(["discrim_eval"])
 
 
-@pytest.mark.parametrize("given, asked", [(1, {0}), (3, {0, 1, 2}), ([1, 4], {1, 4})])
-def test_repetitions_are_a_number_or_a_list(planned, given, asked):
-    planned(PLAIN | {"repetitions": given, "sample": 4})
+@pytest.mark.parametrize("given, asked", [({}, {0}), ({"repetitions": [1, 4]}, {1, 4})])
+def test_repetitions_are_those_that_are_listed(planned, given, asked):
+    planned(PLAIN | given | {"sample": 4})
     work = record.works(["discrim_eval"], [SMALL])[0]
     with Store(store_path()) as store:
         requests = record.requests_of(work, *work.at(), store)
