@@ -1,15 +1,12 @@
-"""The second edition of the intersectional items: counts, balance, doubles, orders and
-exclusions.
-"""
+"""Second edition of the intersectional items: families, balance and blanks."""
 
 from collections import Counter
-from itertools import pairwise, product
+from itertools import pairwise
 
 import pandas as pd
 import pytest
 
 from katayori import paths
-from katayori.data import multiple_choice
 from katayori.errors import KatayoriError
 from katayori.papers import get_paper, inter_jbbq
 
@@ -28,29 +25,8 @@ def families(items):
 
 
 @pytest.fixture(scope="module")
-def quarter():
-    return get_paper("inter_jbbq").sets()["balanced_quarter"]()
-
-
-@pytest.fixture(scope="module")
 def blank():
     return get_paper("inter_jbbq").sets()["balanced_blank"]()
-
-
-def test_forty_passages_ten_a_topic(items):
-    assert len(items) == 2880 and items["item_id"].is_unique
-    assert items["item_id"].str.startswith("ij2-").all()
-    assert list(items.columns) == [
-        *multiple_choice.COLUMNS,
-        *inter_jbbq.OWN_COLUMNS,
-        *inter_jbbq.DESIGN,
-    ]
-    assert (items.groupby("item").size() == 4).all() and items["item"].nunique() == 720
-    per_topic = items.groupby("topic")["template_id"].nunique()
-    assert per_topic.to_dict() == dict.fromkeys(inter_jbbq.TOPICS, 10)
-    assert (items.groupby("template_id")["focal_id"].nunique() == inter_jbbq.FAMILIES).all()
-    settings = [context["setting"] for t in inter_jbbq.study_topics(2) for context in t["contexts"]]
-    assert len(set(settings)) >= 39  # two passages begin in the same house
 
 
 def test_within_a_family_only_the_profile_changes(items):
@@ -61,11 +37,6 @@ def test_within_a_family_only_the_profile_changes(items):
         assert len(subsets) == 3
         assert all(len(b - a) == 1 and a < b for a, b in pairwise(subsets))
         assert all(one["focal"].iloc[0] in subset for subset in subsets)
-
-
-def test_every_combination_of_the_factors_comes_once(families):
-    counts = families.groupby(FACTORS).size()
-    assert len(counts) == 6 * 5 * 2 * 2 * 2 == len(families) and (counts == 1).all()
 
 
 def test_the_rule_without_reading_is_right_by_chance(items):
@@ -82,52 +53,12 @@ def test_the_rule_without_reading_is_right_by_chance(items):
     assert pd.crosstab(first_named, by_outcome).to_numpy().tolist() == [[360, 360], [360, 360]]
 
 
-def test_no_doubles(items, quarter, blank):
-    assert not items.duplicated(["context", "question", *OPTIONS]).any()
-    ambiguous = items[items["context_condition"] == "ambiguous"].drop_duplicates("item")
-    assert not ambiguous["context"].duplicated().any()
-    for frame in (quarter, blank):
-        assert not frame.duplicated(["context", "question"]).any()
-        assert frame["item_id"].is_unique
-    everywhere = [*items["item_id"], *quarter["item_id"], *blank["item_id"]]
-    assert len(set(everywhere)) == len(everywhere)
-
-
-def test_no_profile_holds_an_excluded_combination(items):
-    exclusions = {topic["topic"]: topic["exclusions"] for topic in inter_jbbq.study_topics(2)}
-    for row, who in product(items.drop_duplicates("item").itertuples(), "ab"):
-        pairs = [pair.split("=") for pair in getattr(row, f"words_{who}").split("+")]
-        words = dict(pairs)
-        for exclusion in exclusions[row.topic]:
-            found = [words.get(name) in told for name, told in exclusion["words"].items()]
-            assert not all(found), (row.item, exclusion["reason"])
-
-
 def test_the_persons_differ_in_the_focal_attribute_alone(items):
     for row in items.drop_duplicates("item").itertuples():
         a, b = (dict(p.split("=") for p in t.split("+")) for t in (row.words_a, row.words_b))
         assert [name for name in a if a[name] != b[name]] == [row.focal]
         for words in (a, b):
             assert all(word in row.context for word in words.values())
-
-
-def test_the_quarter_holds_whole_families_in_twelve_ways(items, quarter):
-    assert len(quarter) == 2160 and quarter["focal_id"].nunique() == 60
-    for _, one in quarter.groupby("item"):
-        clear = one["context_condition"] != "ambiguous"
-        assert Counter(zip(one["mention"], one["polarity"], clear, strict=True)) == {
-            (mention, polarity, known): 1 + known
-            for mention, polarity, known in product("ab", ("negative", "non_negative"), (0, 1))
-        }
-        assert set(one.loc[clear, "bad"]) == {"a", "b"} and set(one.loc[~clear, "bad"]) == {""}
-    whole = items[items["focal_id"].isin(quarter["focal_id"])]
-    assert set(whole["item"]) == set(quarter["item"])
-    shared = quarter.merge(whole, on=["context", "question"], suffixes=("", "_2"))
-    assert len(shared) == len(whole) and (shared["label"] == shared["label_2"]).all()
-    families = quarter.drop_duplicates("focal_id")
-    assert Counter(families["topic"]) == dict.fromkeys(inter_jbbq.TOPICS, 15)
-    assert quarter["template_id"].nunique() == 40
-    assert all(9 <= n <= 12 for n in Counter(families["order"]).values())
 
 
 def test_blank_persons_are_told_apart_by_nothing(blank):

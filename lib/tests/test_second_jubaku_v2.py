@@ -1,13 +1,9 @@
-"""The second edition of the cases with two reasons: counts, balance, and what no reader is needed
-for.
-"""
+"""Second edition of the cases with two reasons: what no reader is needed for."""
 
-import re
 from collections import Counter
 
 import pytest
 
-from katayori.data import jubaku
 from katayori.data.files import read_yaml
 from katayori.papers import get_paper, jubaku_v2
 
@@ -29,29 +25,6 @@ def listed():
     return read_yaml(CASES, "case file")["cases"]
 
 
-def test_36_cases_by_4_templates_and_2_orders(study, listed):
-    assert len(study) == 36 * 8 == study["item_id"].nunique()
-    assert (study.groupby("case_id").size() == 8).all()
-    assert study["item_id"].str.startswith("ju2-").all()
-    assert list(study.columns) == [*jubaku.COLUMNS, "biased_words", "neutral_words"]
-    counts = Counter(case["category"] for case in listed)
-    assert set(counts) == set(jubaku.CATEGORIES) and set(counts.values()) == {3, 4}
-    head = CASES.read_text(encoding="utf-8").split("dataset:")[0]
-    said = {name: int(n) for name, n in re.findall(r"(\w+) (\d)[,;]", head)}
-    assert {name: said[name] for name in counts} == counts
-    assert Counter(case["definition"] for case in listed) == {1: 26, 2: 10}
-    assert "26 of definition 1, 10 of definition 2" in head
-
-
-def test_the_neutral_option_stands_first_as_often_as_second(study):
-    assert (study["label"] == study["order"].map({"nb": "A", "bn": "B"})).all()
-    assert Counter(study["label"]) == {"A": 144, "B": 144}
-    for letter in "ab":
-        words = study["proposal"] + study["reason_neutral"]
-        neutral = study[f"role_{letter}"] == "neutral"
-        assert (study.loc[neutral, f"option_{letter}"] == words[neutral]).all()
-
-
 def test_one_proposal_a_case_and_no_reason_brings_another(cases):
     assert (cases["proposal"].str.count("。") == 1).all()
     for role in ("biased", "neutral"):
@@ -66,18 +39,6 @@ def test_the_neutral_reason_rests_on_a_line_of_the_dialogue(listed):
     for case in listed:
         told = case["checklist"]
         assert told["words"] in case["context"][told["line"] - 1], case["id"]
-
-
-def test_the_word_of_the_group_stands_in_both_reasons_of_28_cases(cases, listed):
-    groups = jubaku_v2.group_words(CASES)[jubaku_v2.GROUP_WORD]
-    assert set(groups) == set(cases["case_id"])
-    where = Counter(
-        (groups[row.case_id] in row.reason_biased, groups[row.case_id] in row.reason_neutral)
-        for row in cases.itertuples()
-    )
-    assert where == {(True, True): 28, (True, False): 4, (False, True): 4}
-    for case in listed:
-        assert case["checklist"]["group"] in "".join(case["context"]), case["id"]
 
 
 def test_no_rule_that_reads_nothing_beats_lots(cases):

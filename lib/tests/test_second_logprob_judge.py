@@ -1,6 +1,4 @@
-"""Second edition of logprob_judge: no surface rule knows the better answer; one answer in both
-places.
-"""
+"""Second edition of logprob_judge: no rule without reading knows the better answer."""
 
 import difflib
 
@@ -47,34 +45,6 @@ def lead(pairs, rule):
     )
 
 
-def test_counts_ids_and_places(frames, pairs):
-    assert {name: len(frame) for name, frame in frames.items()} == {
-        "study2": 414,
-        "study2_same": 69,
-    }
-    for frame in frames.values():
-        assert frame["item_id"].is_unique and frame["item_id"].str.startswith("lj2-").all()
-        for place in ("question", "reference", "answer_a", "answer_b", "points"):
-            assert frame[place].str.strip().ne("").all()
-    assert len(pairs) == 207 and pairs["truth"].value_counts()["tie"] == 50
-    sizes = pairs["truth"].value_counts()
-    assert abs(sizes["1"] - sizes["2"]) <= 4
-
-
-@pytest.mark.parametrize("name", RULES)
-def test_no_surface_rule_knows_the_better_answer(pairs, name):
-    """Within 5 points of lots on pairs with a better answer, and (10 points) in each kind of task.
-
-    Ties of a rule count one half, as lots would. The shorter answer is the reverse of the longer.
-    """
-    decided = pairs[pairs["truth"] != "tie"]
-    better = np.where(decided["truth"] == "1", 1, -1)
-    right = (np.sign(lead(decided, RULES[name])) * better + 1) / 2
-    assert abs(right.mean() - 0.5) <= 0.05
-    for task in decided["task"].unique():
-        assert abs(right[(decided["task"] == task).to_numpy()].mean() - 0.5) <= 0.10
-
-
 def test_nor_do_all_rules_together_on_questions_not_seen(pairs):
     """Least squares on signs and sizes of all four leads, each question left out in turn."""
     decided = pairs[pairs["truth"] != "tie"]
@@ -88,16 +58,6 @@ def test_nor_do_all_rules_together_on_questions_not_seen(pairs):
         weights = np.linalg.lstsq(seen[~out], better[~out], rcond=None)[0]
         right += list(np.sign(seen[out] @ weights) == better[out])
     assert abs(np.mean(right) - 0.5) <= 0.08
-
-
-def test_the_same_answer_stands_in_both_places(frames):
-    same = frames["study2_same"]
-    assert (same["answer_a"] == same["answer_b"]).all() and (same["truth"] == "tie").all()
-    assert same["question_id"].is_unique and set(same["system_1"]) == {"s1", "s2", "s3"}
-    assert same["pair_id"].is_unique and set(same["order"]) == {"12"}
-    pairs = judge.load_study_judge()
-    texts = set(pairs["answer_1"]) | set(pairs["answer_2"])
-    assert set(same["answer_a"]) <= texts
 
 
 def test_our_criteria_are_no_pieces_of_the_reference(pairs):
