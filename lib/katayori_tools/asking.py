@@ -7,8 +7,9 @@ import urllib.request
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
-from itertools import zip_longest
+from itertools import product, zip_longest
 from typing import TYPE_CHECKING, Any
+from unittest.mock import patch
 from urllib.parse import urlsplit
 
 from katayori import profiles
@@ -318,36 +319,26 @@ def asked_at(
 ) -> dict[tuple[str, str], tuple[Model, Endpoint]]:
     """Model and endpoint by paper and name as given, each with its server and series.
 
-    All are settled before anything is asked, so that a run stays within the series it began with.
+    All are settled before anything is asked, so that a run stays within the series it began with:
+    the newest of its server's answers, or one that holds none; of a batch that of its export.
     Of a server that is not named nothing is stored; who asks it finds that out from `reached`.
     """
     label_of(server.label)
-    papers = list(papers)
     settled: dict[tuple[str, str], tuple[Model, Endpoint]] = {}
-    for name in chosen:
-        model, endpoint = get_model(name)
-        if server.exported is None:
+    for (name, (model, endpoint)), paper in product(
+        [(name, get_model(name)) for name in chosen], papers
+    ):
+        if endpoint.own and server.exported is not None:  # older exports did not know it
+            about = server.exported.get(f"{paper} {name}", {"label": UNKNOWN, "address": UNKNOWN})
+            endpoint = replace(endpoint, server=Server(**about))
+        elif endpoint.own:
             given = {"base_url": server.base_url, "label": server.label}
             endpoint = at_server(endpoint, **given, needed=False)
-        for paper in papers:
-            settled[paper, name] = model, _with_series(endpoint, model, paper, name, server)
+            with Store(store_path()) as store:
+                endpoint = store.newest(endpoint, model, paper)
+                endpoint = store.fresh(endpoint, model) if server.fresh else endpoint
+        settled[paper, name] = model, endpoint
     return settled
-
-
-def _with_series(
-    endpoint: Endpoint, model: Model, paper: str, name: str, server: OwnServer
-) -> Endpoint:
-    """The endpoint with the newest series of its server's answers, or with one that holds none; of
-    a batch with the server that it was exported for.
-    """
-    if not endpoint.own:
-        return endpoint
-    if server.exported is not None:  # older exports did not know it
-        about = server.exported.get(f"{paper} {name}", {"label": UNKNOWN, "address": UNKNOWN})
-        return replace(endpoint, server=Server(**about))
-    with Store(store_path()) as store:
-        endpoint = store.newest(endpoint, model, paper)
-        return store.fresh(endpoint, model) if server.fresh else endpoint
 
 
 def reached(endpoint: Endpoint, base_url: str = "") -> str:
@@ -413,13 +404,5 @@ def environment(server: OwnServer) -> Iterator[None]:
     if server.base_url:
         own = [endpoint for endpoint in registry()[0].values() if endpoint.own]
         variables |= {endpoint.base_url_env: server.base_url for endpoint in own}
-    before = {name: os.environ.get(name) for name in variables}
-    os.environ.update(variables)
-    try:
+    with patch.dict(os.environ, variables):
         yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value

@@ -1,13 +1,13 @@
-"""`make live`: real questions to real models, through a local engine where needed; the same again
-(`repeat`), and as a file to be answered elsewhere (`template`).
+"""`make live`: real questions to real models, through a local engine where needed; as a file to be
+answered elsewhere (`template`); what the store holds of them (`answers`).
 """
 
-import json
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+import orjson
 
 from katayori import paths, profiles
 from katayori.errors import KatayoriError
@@ -21,17 +21,9 @@ from katayori.prompting.store import OF_SERVER, store_path
 from katayori.provenance import without_folder
 from katayori_tools import asking
 from katayori_tools.asking import Step, n_clusters, wanted
-from katayori_tools.choices import (
-    USUAL_SENDING,
-    Asking,
-    NotebookRun,
-    Sending,
-)
+from katayori_tools.choices import USUAL_SENDING, Asking, NotebookRun, Sending
 from katayori_tools.collect import Summary, collect_sync
 from katayori_tools.notebooks import LAST, names, output_file, writable
-
-if TYPE_CHECKING:
-    pass
 
 #: What an endpoint may lack, by the kind of prompt that needs it.
 CANNOT = {
@@ -148,26 +140,19 @@ def template(file: str, *, chosen: Asking) -> int:
     return 0
 
 
-def export_requests(requests: Iterable[Request], path: Path) -> Path:
+def export_requests(requests: Sequence[Request], path: Path) -> Path:
     """Write the requests as a template to fill in."""
-    rows = []
-    for request in requests:
-        row = {column: getattr(request, column, "") for column in COLUMNS}
-        messages = request.body["messages"]
-        if path.suffix == ".csv":
-            row["prompt"] = "\n\n".join(message["content"] for message in messages)
-        else:
-            settings = {name: value for name, value in request.body.items() if name != "messages"}
-            row |= {"messages": messages, "settings": settings}
-        rows.append(row)
-    if path.suffix == ".csv":
-        import pandas as pd
+    import pandas as pd
 
-        table = pd.DataFrame(rows, columns=[*COLUMNS, "prompt"])
-        table.to_csv(path, index=False, lineterminator="\r\n")
+    table = pd.DataFrame({name: [getattr(q, name, "") for q in requests] for name in COLUMNS})
+    bodies = [dict(request.body) for request in requests]
+    messages = [body.pop("messages") for body in bodies]
+    if path.suffix == ".csv":
+        texts = ["\n\n".join(one["content"] for one in each) for each in messages]
+        table.assign(prompt=texts).to_csv(path, index=False, lineterminator="\r\n")
     else:
-        lines = (json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
-        path.write_text("".join(lines), encoding="utf-8")
+        rows = table.assign(messages=messages, settings=bodies).to_dict("records")
+        path.write_bytes(b"".join(orjson.dumps(row) + b"\n" for row in rows))
     return path
 
 

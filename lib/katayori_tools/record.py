@@ -4,17 +4,16 @@ The plan is what data/papers/*.yaml list (`recording`, `second_edition`, `third_
 `Work`. `prompting.recordings` reads what is written here.
 """
 
-import calendar
 import gzip
 import hashlib
 import json
-import os
 import sys
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -39,7 +38,6 @@ if TYPE_CHECKING:
 
 #: The endpoint that scores continuations; chats go to the local engine that is named.
 SCORER = "local-scorer"
-AGAIN = "start `make record` again to go on"
 #: The sections of the plan, by edition.
 SECTIONS = {"first": "recording", "second": "second_edition", "third": "third_edition"}
 BATCH = 64  # requests of a line to the scorer: neighbours share passages, and a kill loses these
@@ -240,7 +238,6 @@ def record(
     models: str = "",
     engine: str = "",
     base_url: str = "",
-    concurrency: int | None = None,
     limit: Positive | None = None,
 ) -> int:
     """Ask the recording plan and write each shard as it completes; a second start continues where
@@ -249,9 +246,8 @@ def record(
     Args:
         papers: by name or number, with commas or spaces between (all). models: names with commas or
             spaces between (all of the plan). engine: a local one, without it the plan's.
-        base_url: a server that runs already. concurrency: requests at once.
-        limit: so many items of each piece of work, a pilot that stays in the store and is never
-            committed.
+        base_url: a server that runs already. limit: so many items of each piece of work, a pilot
+            that stays in the store and is never committed.
 
     Returns 1 where a piece of work could not be made and the others were done. Raises
     KatayoriError where another recording runs, and for a plan or an engine that is not known,
@@ -267,7 +263,7 @@ def record(
             raise KatayoriError("another recording runs on this store; wait for it, or end it")
         with lock:
             for at, found in groups:
-                failed += _done(found, at, store, limit, base_url, concurrency)
+                failed += _done(found, at, store, limit, base_url)
     return int(failed > 0)
 
 
@@ -277,7 +273,6 @@ def _done(
     store: Store,
     limit: int | None,
     base_url: str = "",
-    concurrency: int | None = None,
 ) -> int:
     """Ask what the store lacks of each piece of work of one model, then export what is finished.
 
@@ -301,16 +296,15 @@ def _done(
                 failed += 1
                 continue
             print(f"{work.name}: {len(pending)} of {len(requests)} to ask", flush=True)
-            how: dict[str, Any] = {"concurrency": concurrency, "timeout": vllm_env.PATIENCE}
             try:
                 if at[1].name == SCORER:
                     score_all(pending, *at, store)
                 elif pending:
                     url = url or engine.enter_context(asking.served(*at, base_url, True))
-                    collect_sync(pending, *at, store, base_url=url, **how)
+                    collect_sync(pending, *at, store, base_url=url, timeout=vllm_env.PATIENCE)
             finally:
                 if not limit:
-                    _export(work, list(store.get(requests)), concurrency)
+                    _export(work, list(store.get(requests)))
     return failed
 
 
@@ -337,13 +331,12 @@ def score_all(
     with engines.scorer(model.id) as score:
         for batch in batches(pending, BATCH):
             began = time.monotonic()
-            scores = score([request.body for request in batch])
-            each = (time.monotonic() - began) / len(batch)
-            for request, found in zip(batch, scores, strict=True):
-                response = scored(request, found)
-                response.latency = round(each, 4)
-                store.put(request, response)
-                summary.outcomes[response.outcome] += 1
+            found = [
+                scored(*pair) for pair in zip(batch, score([q.body for q in batch]), strict=True)
+            ]
+            each = round((time.monotonic() - began) / len(batch), 4)
+            store.put_all(zip(batch, (replace(one, latency=each) for one in found), strict=True))
+            summary.outcomes.update(one.outcome for one in found)
             summary.asked += len(batch)
             print(f"{model.id}: {progress_line(summary, started)}", file=sys.stderr, flush=True)
     return summary
@@ -352,9 +345,7 @@ def score_all(
 # -- shards ----------------------------------------------------------------------------------------
 
 
-def _export(
-    work: Work, answered: list[tuple[Request, Response | None]], concurrency: int | None
-) -> None:
+def _export(work: Work, answered: list[tuple[Request, Response | None]]) -> None:
     """Write the shards of a piece of work; of an unfinished one the groups (`whole`) that are
     answered in full.
     """
@@ -364,10 +355,11 @@ def _export(
         mine = [(q, a) for q, a in answered if q.prompt_id == prompt_id]
         pairs = [(q, a) for q, a in mine if a and q.fields[group] not in open_groups]
         if open_groups:
-            print(f"  {prompt_id}: {len(mine) - len(pairs)} of {len(mine)} left; {AGAIN}")
+            left = f"{len(mine) - len(pairs)} of {len(mine)} left"
+            print(f"  {prompt_id}: {left}; start `make record` again to go on")
         if not pairs or (open_groups and not work.whole):
             continue
-        settings = _settings(work, pairs[0][0], concurrency) | {"planned": len(mine)}
+        settings = _settings(work, pairs[0][0]) | {"planned": len(mine)}
         settings |= {"sample": work.sample} if work.sample else {}
         settings |= {"edition": 3} if work.edition == "third" else {}
         if not work.ours:
@@ -376,7 +368,7 @@ def _export(
         print(f"  wrote {path.relative_to(paths.root())}", flush=True)
 
 
-def _settings(work: Work, request: Request, concurrency: int | None) -> dict[str, Any]:
+def _settings(work: Work, request: Request) -> dict[str, Any]:
     """What the manifest says of how a shard was recorded."""
     from katayori_tools import engines
 
@@ -385,8 +377,7 @@ def _settings(work: Work, request: Request, concurrency: int | None) -> dict[str
     body = {name: value for name, value in request.body.items() if name != "messages"}
     if seed_rule_of(request):
         body["seed"] = "per item and repetition"
-    more = {"concurrency": concurrency} if concurrency else {}
-    return {"engine": engines.ENGINES[request.endpoint]["settings"] | more, "request": body}
+    return {"engine": engines.ENGINES[request.endpoint]["settings"], "request": body}
 
 
 def bare(request: Request, answer: Response) -> Response:
@@ -411,8 +402,6 @@ def export(pairs: Iterable[tuple[Request, Response | None]], *, settings: dict[s
     The bytes depend on the answers alone, so the same recording gives the same file. Raises
     KatayoriError where nothing is answered.
     """
-    import fcntl
-
     kept = [(q, a) for q, a in pairs if a is not None and a.outcome != "error"]
     if not kept:
         raise KatayoriError("nothing to export: no request of this shard is answered in the store")
@@ -421,25 +410,20 @@ def export(pairs: Iterable[tuple[Request, Response | None]], *, settings: dict[s
     shard = [getattr(kept[0][0], name) for name in ("model", "prompt_id", "variant")]
     path = recordings.shard_path(kept[0][0].paper, *shard)
     path.parent.mkdir(parents=True, exist_ok=True)
-    # A recorder and an export may come together: one after the other changes the manifest.
-    lock = os.open(path.parents[1], os.O_RDONLY)
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        entries, name = recordings.manifest(kept[0][0].paper), recordings.shard_name(*shard)
-        before = gzip.decompress(path.read_bytes()).split(b"\n")[:-1] if name in entries else []
-        if before != lines:
-            data = gzip.compress(b"\n".join(lines) + b"\n", 9, mtime=0)
-            replace_file(path, data)
-            new = _entry(kept, data) | settings
-            if set(before) & set(lines):  # resumed: the engines of the earlier answers are named
-                used = entries[name].get("engines", [entries[name].get("engine")])
-                used += [new["engine"]] if new.get("engine") not in used else []
-                new |= {"engines": used} if len(used) > 1 else {}
-            listed = dict(sorted({**entries, name: new}.items()))
-            text = json.dumps(listed, indent=1, ensure_ascii=False)
-            replace_file(path.parents[1] / "manifest.json", text.encode() + b"\n")
-    finally:
-        os.close(lock)
+    entries, name = recordings.manifest(kept[0][0].paper), recordings.shard_name(*shard)
+    before = gzip.decompress(path.read_bytes()).split(b"\n")[:-1] if name in entries else []
+    if before == lines:
+        return path
+    data = gzip.compress(b"\n".join(lines) + b"\n", 9, mtime=0)
+    replace_file(path, data)
+    new = _entry(kept, data) | settings
+    if set(before) & set(lines):  # resumed: the engines of the earlier answers are named
+        used = entries[name].get("engines", [entries[name].get("engine")])
+        used += [new["engine"]] if new.get("engine") not in used else []
+        new |= {"engines": used} if len(used) > 1 else {}
+    listed = dict(sorted({**entries, name: new}.items()))
+    text = json.dumps(listed, indent=1, ensure_ascii=False)
+    replace_file(path.parents[1] / "manifest.json", text.encode() + b"\n")
     return path
 
 
@@ -464,28 +448,23 @@ def _entry(kept: list[tuple[Request, Response]], data: bytes) -> dict[str, Any]:
     rule = seed_rule_of(first)
     new |= {"seed_rule": rule} if rule > 1 else {}  # absent: rule 1, or no seed of its own
     new |= {"sha256": hashlib.sha256(data).hexdigest(), "bytes": len(data)}
-    newest = max(answer.created for _, answer in kept)
-    return new | {"recorded": time.strftime("%Y-%m-%d", time.gmtime(newest))}
+    newest = datetime.fromtimestamp(max(answer.created for _, answer in kept), UTC)
+    return new | {"recorded": f"{newest:%Y-%m-%d}"}
 
 
-def restore(store: Store, requests: Iterable[Request]) -> int:
-    """Put recorded answers back into the store, so that a recording continues on another machine;
-    how many.
+def restore(store: Store, requests: Iterable[Request]) -> None:
+    """Put recorded answers back into the store, so that a recording continues on another machine.
 
     Only rows whose key is that of the request count; what the store holds already stays as it is.
     """
-    found: dict[tuple, tuple[dict, float]] = {}
-    restored = 0
+    found: dict[tuple[str, ...], tuple[dict[tuple[str, int], Any], float]] = {}
     for request in store.pending(requests):
         shard = (request.paper, request.model, request.prompt_id, request.variant)
         if shard not in found:
-            known = recordings.entry(*shard) or {"recorded": "1970-01-01"}
-            rows = recordings.by_request(*shard) if "count" in known else {}
-            day = time.strptime(known["recorded"], "%Y-%m-%d")
-            found[shard] = rows, float(calendar.timegm(day))
+            day = (recordings.entry(*shard) or {}).get("recorded")
+            at = datetime.fromisoformat(f"{day}T00:00Z").timestamp() if day else 0.0
+            found[shard] = recordings.by_request(*shard) if day else {}, at
         rows, created = found[shard]
         row = rows.get((request.item_id, request.repetition))
         if row and row["key"] == request.key[:16]:
             store.put(request, replace(recordings.to_response(row), created=created))
-            restored += 1
-    return restored

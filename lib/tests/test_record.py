@@ -116,6 +116,7 @@ def test_a_work_that_cannot_be_made_does_not_stop_the_others(engines, house, cap
 def test_an_interrupted_recording_keeps_what_was_answered_and_goes_on(engines, house, monkeypatch):
     """SIGTERM: answers under way arrive, finished items are written, the rest is asked later."""
     engines.delay = 0.02
+    monkeypatch.setenv("KATAYORI_CONCURRENCY_LOCAL_VLLM", "2")
     _plan(house, ENTRY | {"sample": 100, "models": [SMALL]})
     once = [signal.SIGTERM]
 
@@ -126,14 +127,14 @@ def test_an_interrupted_recording_keeps_what_was_answered_and_goes_on(engines, h
 
     engines.answer = answer
     with pytest.raises(KeyboardInterrupt):
-        _record(concurrency=2)
+        _record()
     entry = recordings.entry("discrim_eval", SMALL, "de_answer_line", "seed2")
     assert 0 < entry["count"] == engines.asked < entry["planned"] == 100
     assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
     monkeypatch.setenv("KATAYORI_CACHE", str(house / "another"))  # on a machine that knows nothing
     engines.delay = 0
     before = engines.asked
-    _record(concurrency=8)
+    _record()
     entry = recordings.entry("discrim_eval", SMALL, "de_answer_line", "seed2")
     assert entry["count"] == 100 and engines.asked == 100 and before < 100
 
@@ -170,7 +171,7 @@ def test_an_engine_leaves_sigterm_to_who_has_taken_it(house, monkeypatch):
 def test_recording_continues_exports_and_asks_nothing_twice(house, monkeypatch, capsys):
     """Each entry of the plan becomes a shard as it completes; a second start asks nothing."""
     with Double() as double:
-        whole = {"models": "qwen2.5-coder-0.5b", "base_url": double.url, "concurrency": 8}
+        whole = {"models": "qwen2.5-coder-0.5b", "base_url": double.url}
         _record(models="qwen2.5-coder-0.5b", base_url=double.url, limit=5)
         assert (
             double.asked == 15 and recordings.manifest("discrim_eval") == {}
@@ -207,12 +208,12 @@ def test_an_unfinished_recording_keeps_whole_questions_and_goes_on_elsewhere(hou
         return "bad_request" if last in text and "80-year-old white" in text else None
 
     with Double(script) as double:
-        _record(base_url=double.url, concurrency=4)
+        _record(base_url=double.url)
     entries = recordings.manifest("discrim_eval").values()
     assert [(e["count"], e["planned"]) for e in entries] == [(135, 270), (135, 270)]
     monkeypatch.setenv("KATAYORI_CACHE", str(house / "another"))
     with Double() as double:
-        _record(base_url=double.url, concurrency=4)
+        _record(base_url=double.url)
         assert double.asked == 270
     assert [e["count"] for e in recordings.manifest("discrim_eval").values()] == [270, 270]
 

@@ -105,5 +105,5 @@ def test_a_recording_goes_on_in_the_rule_of_its_shard(house):
     requests = answers.as_recorded(_requests(2))
     assert {seed_rule_of(request) for request in requests} == {1}
     with Store(store_path()) as store:
-        assert record.restore(store, requests) == 1
+        record.restore(store, requests)
         assert [request.item_id for request in store.pending(requests)] == ["q2"]
