@@ -148,7 +148,7 @@ review: setup  ## a form for readers of the Japanese items in outputs/review (PA
 	$(KATAYORI) review $(call option,PAPERS,papers) $(WORDS)
 
 .PHONY: slides
-slides: setup  ## a talk of each notebook in outputs/slides, one HTML file each (PAPERS= PROFILE= MODELS= ARGS="--lecturer NAME --date DAY")
+slides: setup  ## a talk of each notebook in outputs/slides, one HTML file each (PAPERS= PROFILE= MODELS=)
 	$(KATAYORI) slides $(call option,PAPERS,papers) $(call option,PROFILE,profile) $(call option,MODELS,models) $(WORDS)
 
 simulate: setup  ## run the scripts of data/simulated, half an hour on an idle core (ARGS="power verdicts": some)

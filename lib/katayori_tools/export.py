@@ -24,7 +24,7 @@ from urllib.parse import urlsplit
 from katayori import __version__, paths, profiles, run_folders
 from katayori.data import catalogue
 from katayori.data.files import read_yaml
-from katayori.errors import KatayoriError, expect
+from katayori.errors import KatayoriError
 from katayori.papers import get_paper, paper_ids
 from katayori.papers.answers import SOURCES
 from katayori.prompting.models import Model, get_model, registry
@@ -50,7 +50,7 @@ def export(*, profile: str = "recorded", papers: Papers = "", models: str = "") 
     """Writes a run to outputs/export/<profile>, in place of an older export.
 
     Args:
-        profile: the run. papers: by name or number (all). models: only these; of a live run, the
+        profile: the run. papers: by name or number (all). models: of a live or imported run, the
             models it asked.
     """
     chosen = profiles.load(profile)
@@ -74,11 +74,10 @@ def export(*, profile: str = "recorded", papers: Papers = "", models: str = "") 
 
 
 def _runs(profile: dict[str, Any], wanted: Sequence[str], models: Sequence[str]) -> list[Run]:
-    """The papers of a run that have results, with the rows of the models that are asked for."""
+    """The papers of a run that have results."""
+    if models and profile["answers"] not in run_folders.OF_MODELS:
+        raise KatayoriError(f"the run {profile['name']} is exported whole; leave MODELS= out")
     folder = run_folders.only_run(profile, models, run_folders.run_label())
-    # Of a live or imported run the models have named the folder.
-    of_models = profile["answers"] in run_folders.OF_MODELS
-    names = [] if of_models else [get_model(name)[0].id for name in models]
     folders = [folder / paper for paper in wanted or paper_ids()]
     runs = [_run(here) for here in folders if (here / "results.json").is_file()]
     if not runs:
@@ -86,11 +85,6 @@ def _runs(profile: dict[str, Any], wanted: Sequence[str], models: Sequence[str])
         raise KatayoriError(
             f"the run {profile['name']} has no results of {asked}; run `make reproduce` first"
         )
-    there = sorted({row["model"] or "" for _, rows, _ in runs for row in rows} - {""})
-    for name in names:
-        expect(name, there, "model of this run")
-    for _, rows, _ in runs if names else ():
-        rows[:] = [row for row in rows if row["model"] in names]
     return runs
 
 
@@ -172,15 +166,15 @@ def model_info(model: str, source: str, endpoint: str) -> Row:
     developer, _, name = without_folder(model).split("@")[0].rpartition("/")
     developer = developer or known.developer or "unlisted"
     developer = "katayori" if source == "simulated" else developer
-    parts = [re.sub(r'[<>:"/\\|?*\x00-\x1f\s]+', "-", one) for one in (developer, name)]
+    signs = re.compile(r'[<>:"/\\|?*\x00-\x1f\s]+')
+    parts = (signs.sub("-", one).strip(". ") or "unnamed" for one in (developer, name))
     is_here = endpoint.startswith(("local", "simulated"))
     details = {
         "deployment_type": "self_deployed" if is_here else "unknown",
         "model_availability": f"{known.access}_weights" if known.access else "unknown",
         "answers": source,
     }
-    names = "/".join(part.strip(". ") or "unnamed" for part in parts)
-    return {"name": without_folder(model), "id": names, "additional_details": details}
+    return {"name": without_folder(model), "id": "/".join(parts), "additional_details": details}
 
 
 def _result(row: Row, digest: str | None) -> Row:

@@ -55,14 +55,11 @@ JUDGED = {
 }
 FREE = ["suggestion", "comment"]
 COLUMNS = ["reader", "kind", "folder", "item_id", "items", "text", *JUDGED, *FREE]
-KANA = "[\u3041-\u30ff]"  # the English items have none
 TEXT = ["folder", "item_id"]
 
 #: The paper does not tell; ours is the main prompt, in both orders (JU-4).
 SCREENED_WITH = "ju_1_ja"
 GENERATED_WITH = "ju_generate_ja"
-#: The conclusion of what a simulated generator writes.
-SIMULATED_PROPOSAL = "これで進めましょう。"
 TRAP = "a model that screened the cases must not be ranked on them (JU-5)"
 DRAFTS, CASES, FORM, RATINGS = "drafts.csv", "cases.yaml", "rating_form.csv", "ratings.csv"
 #: What a case is made of, in drafts.csv; a turn of the context is a line.
@@ -168,7 +165,7 @@ def items_of(papers: Sequence[str]) -> pd.DataFrame:
     """
     parts = [_texts(one) for paper in papers for one in paper_files.study_sets(paper)]
     together = pd.concat(parts, ignore_index=True)
-    together = together[together["text"].str.contains(KANA)]
+    together = together[together["text"].str.contains("[\u3041-\u30ff]")]  # not the English ones
     by = together.groupby(["folder", "key"], sort=False)
     first = by.first().assign(items=by.size())
     return first.reset_index()[[*TEXT, "items", "text", "cluster"]]
@@ -388,8 +385,7 @@ def construct(
     print(
         f"{CASES}: {len(form)} cases. No ratings yet, so nothing is validated: {raters} people who "
         f"are not the authors read {Path(FORM).stem}.md first and fill in one column each of "
-        f"{FORM}, with A, B or {CANNOT}; save it as {RATINGS}. Taking part is voluntary, and the "
-        "file holds no names."
+        f"{FORM}, with A, B or {CANNOT}; save it as {RATINGS}, without names."
     )
 
 
@@ -444,7 +440,7 @@ def _drafts(
         }
         if draft is None:
             row["problem"] = f"no draft: {answer.text or answer.error}"
-        elif (same := first.setdefault(_letters(draft), row["id"])) != row["id"]:
+        elif (same := first.setdefault(plain("".join(draft.values())), row["id"])) != row["id"]:
             row["problem"] = f"the same text as {same}"
         else:
             row |= draft | {"keep": ""}
@@ -485,11 +481,6 @@ def read_draft(text: str) -> dict[str, str] | None:
     """
     parts = _DRAFT.search(_MARKS.sub("", _RULE.sub("", strip_thinking(text)[0])))
     return parts and dict(zip(OF_CASE[3:], parts.groups(), strict=True))
-
-
-def _letters(draft: dict[str, str]) -> str:
-    """What two drafts that are the same have in common: their letters, without width and spaces."""
-    return re.sub(r"\s+", "", unicodedata.normalize("NFKC", "\n".join(draft.values())))
 
 
 def _seeds(source: str) -> list[Row]:
@@ -540,7 +531,7 @@ def _asked(name: str, items: list[Row], prompt: Prompt, server: OwnServer) -> li
 def _seed_as_draft(seed: Row) -> str:
     """A seed in the form that the generator is asked for."""
     reasons = (seed["response_biased"], seed["response_neutral"])
-    parts = (seed["context"], SIMULATED_PROPOSAL, *reasons)
+    parts = (seed["context"], "これで進めましょう。", *reasons)
     return "\n".join(f"{head}: {part}" for head, part in zip(HEADS, parts, strict=True))
 
 
@@ -604,7 +595,6 @@ def _validate(
     tied = list(kept.index[kept == biased[kept.index]])
     counts = kept.value_counts().sort_index(ascending=False)
     table = counts.rename_axis("n_raters_agreeing").reset_index(name="n_cases")
-    table.insert(1, "n_raters", n_raters)
     table.to_csv(place / "agreement.csv", index=False)
     rule = "at least half chose the neutral option"
     rated = {"raters": n_raters, "rule": rule, "ties_kept": tied, "cases_rated": len(ratings)}

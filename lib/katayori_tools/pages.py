@@ -34,7 +34,7 @@ TEMPLATE, PAGE, STYLE, REPORT_STYLE = (
     for name in ("pages.html", "page.html", "page.css", "print.css")
 )
 #: Cells with one of these tags are folded: settings, and drawing that is longer than a call.
-FOLDED = {"parameters", "hide-input"}
+FOLDED = {"parameters", "injected-parameters", "hide-input"}
 #: So are cells that call one of these: set-up, sliders, checks of exercises, the end of a run.
 ASIDE = {"Run", "playground", "explorer", "check", "save"}
 #: And cells that call these alone, and compute nothing beside.
@@ -42,9 +42,6 @@ SHOWING = {"display", "show", "show_text", "figure", "glossary", "print"}
 COMPUTING = (ast.BinOp, ast.Compare, ast.comprehension, ast.For)
 #: Cells for learners, and those that speak of recorded models.
 LEFT_OUT = frozenset({"exercise", "recorded"})
-INJECTED, PARAMETERS = "injected-parameters", "parameters"
-#: A report of fewer sections needs no list of them.
-FEWEST_SECTIONS = 3
 #: What is shown of an output, the first that it has: none needs a script.
 SHOWN = "text/html text/markdown image/svg+xml image/png image/jpeg text/plain".split()
 CSS = {
@@ -52,8 +49,6 @@ CSS = {
 }
 #: The box of a table with many rows (katayori.report.tables).
 ROWS = "katayori-rows"
-#: Characters of a cell that needs room.
-LONG = 40
 #: Kana and kanji; the signs around them.
 KANA, SIGNS = "々-〇ぁ-ヿ㐀-䶿一-鿿ｦ-ﾟ", "\u3000-〿！-･"
 #: Japanese within other text, digits and blanks between its words included.
@@ -68,8 +63,8 @@ def write_report(ipynb_path: str | Path, html_path: str | Path) -> Path:
 
     Code that only draws or shows is folded; a widget shows its picture; formulas become pictures;
     any HTML in outputs or text loses scripts, styles and remote resources, and the page's own
-    policy forbids them once more. The injected parameters stand in the cell of parameters and the
-    notebook's folder is written `.`, so that no path of this machine shows.
+    policy forbids them once more. The notebook's folder is written `.`, so that no path of this
+    machine shows.
 
     At its end stands which rows of results.json each result has, and the command that shows the raw
     answers behind them (`trace`).
@@ -92,32 +87,25 @@ def write_report(ipynb_path: str | Path, html_path: str | Path) -> Path:
     body += "" if (folder / "skipped.json").exists() else visible(trace.table(folder))
     foot = f"<footer>{footer(folder)}</footer>"
     page = tree(f'<main>{opening}\n<nav class="contents"></nav>\n{body}</main>\n{foot}')
-    _list_sections(page.find("nav", class_="contents"))
+    nav: Any = page.find("nav", class_="contents")
+    listed = ""
+    for number, section in enumerate(nav.find_all_next("h2"), 1):
+        section["id"] = f"section-{number}"
+        listed += f'<li><a href="#section-{number}">{quote(words(section))}</a></li>'
+    if listed:
+        nav.append(tree(f"<h2>Contents 目次</h2><ul>{listed}</ul>"))
     make_readable(page)
     whole = document(heading, str(page), style=REPORT_STYLE)
     html_path.write_text(whole, encoding="utf-8", errors="backslashreplace", newline="\n")
     return html_path
 
 
-def _list_sections(nav: Any) -> None:
-    """Fills the list with links to the sections after it; it goes where they are few."""
-    for number, heading in enumerate(nav.find_all_next(re.compile("^h[1-4]$")), 1):
-        heading["id"] = f"section-{number}"
-    sections = nav.find_all_next("h2")
-    links = (f'<li><a href="#{one["id"]}">{quote(words(one))}</a></li>' for one in sections)
-    if len(sections) < FEWEST_SECTIONS:
-        nav.decompose()
-    else:
-        nav.append(tree(f"<h2>Contents 目次</h2><ul>{''.join(links)}</ul>"))
-
-
 def load(ipynb_path: Path) -> Any:
-    """An executed notebook with the parameters it was given, without the mechanics of a stop."""
+    """An executed notebook, without paths of its parameters and the mechanics of a stop."""
     import nbformat
 
     notebook = nbformat.read(ipynb_path, as_version=4)
-    notebook.cells = with_given_parameters(notebook.cells)
-    for cell in notebook.cells:
+    for cell in map(without_paths, notebook.cells):
         # `Run.skip` shows its reason.
         if any(one.get("ename") == "SystemExit" for one in cell.get("outputs", [])):
             cell.outputs = [one for one in shown(cell) if one.output_type != "error"]
@@ -354,13 +342,20 @@ def readable(markup: str) -> str:
 
 def make_readable(page: BeautifulSoup) -> None:
     """As `readable`, of what is read already."""
-    _put_into_regions(page)
+    # Each outermost table stands in a region that keys can scroll, of fixed height if long.
+    outermost = (one for one in page.find_all("table") if not one.find_parent("table"))
+    for number, table in enumerate(outermost, 1):
+        name = (words(table.caption) if table.caption else "") or f"Table {number}"
+        box = table.find_parent("div", class_=ROWS) or table.wrap(page.new_tag("div"))
+        is_long = sum(row.td is not None for row in table.find_all("tr")) > SCROLLS
+        box["class"] = f"scroll {ROWS}" if is_long else "scroll"
+        box.attrs |= {"aria-label": name, "role": "region", "tabindex": "0"}
     for picture in page.find_all("img"):
         # A tap or a key chooses it, and the styles show what is chosen in its full size.
         if picture.get("class") != "formula" and not picture.find_parent("a"):
             picture["tabindex"] = "0"
     for cell in page.find_all("td"):
-        if not cell.attrs and len(words(cell)) >= LONG:
+        if not cell.attrs and len(words(cell)) >= 40:  # it needs room
             cell["class"] = "long"
     for text in page.find_all(string=RUN):
         if type(text) is NavigableString and not (
@@ -371,17 +366,6 @@ def make_readable(page: BeautifulSoup) -> None:
                 for n, one in enumerate(RUN.split(text))
             ]
             text.replace_with(*parts)
-
-
-def _put_into_regions(page: BeautifulSoup) -> None:
-    """Puts each outermost table into a region that keys can scroll, of fixed height if long."""
-    outermost = (one for one in page.find_all("table") if not one.find_parent("table"))
-    for number, table in enumerate(outermost, 1):
-        name = (words(table.caption) if table.caption else "") or f"Table {number}"
-        box = table.find_parent("div", class_=ROWS) or table.wrap(page.new_tag("div"))
-        is_long = sum(row.td is not None for row in table.find_all("tr")) > SCROLLS
-        box["class"] = f"scroll {ROWS}" if is_long else "scroll"
-        box.attrs |= {"aria-label": name, "role": "region", "tabindex": "0"}
 
 
 # -- cells -----------------------------------------------------------------------------------------
@@ -396,23 +380,16 @@ def shown(cell: Any) -> list[Any]:
     return [one for one in cell.get("outputs", []) if one.get("name") != "stderr"]
 
 
-def with_given_parameters(cells: list[Any]) -> list[Any]:
-    """The cells without the injected ones, whose values stand in the cell of parameters instead.
-
-    The folder of the run is not among them, and of a path only its last part, so that no path of
-    this machine shows.
+def without_paths(cell: Any) -> Any:
+    """A cell of injected parameters without the folder of the run, and with the last part of a path
+    alone, so that no path of this machine shows; others as they are.
     """
-    injected = "\n".join(cell.source for cell in cells if INJECTED in _tags(cell))
-    lines = [line for line in ast.parse(injected).body if isinstance(line, ast.Assign)]
-    values = {ast.unparse(line.targets[0]): ast.literal_eval(line.value) for line in lines}
-    given = {name: _without_path(one) for name, one in values.items() if name != "output_dir"}
-    # `name: type = value  # comment`
-    setting = re.compile(rf"(?m)^(({'|'.join(given) or '(?!)'}):.*? = ).*?(\s\s# .*)?$")
-    kept = [cell.copy() for cell in cells if INJECTED not in _tags(cell)]
-    for cell in kept:
-        if PARAMETERS in _tags(cell):
-            cell.source = setting.sub(lambda m: f"{m[1]}{given[m[2]]!r}{m[3] or ''}", cell.source)
-    return kept
+    if "injected-parameters" in _tags(cell):
+        lines = [one for one in ast.parse(cell.source).body if isinstance(one, ast.Assign)]
+        values = {ast.unparse(one.targets[0]): ast.literal_eval(one.value) for one in lines}
+        values.pop("output_dir", None)
+        cell.source = "\n".join(f"{name} = {_without_path(v)!r}" for name, v in values.items())
+    return cell
 
 
 def _without_path(value: Any) -> Any:

@@ -36,7 +36,6 @@ from unittest.mock import patch
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
 from katayori import paths, profiles, run_folders
-from katayori.data import paper_facts
 from katayori.errors import KatayoriError
 from katayori.papers import paper_ids
 from katayori.report import explorers
@@ -50,8 +49,6 @@ if TYPE_CHECKING:
 
 #: Where the texts of the pages, their settings and their styles lie.
 TEXTS = paths.root() / "lib" / "pages"
-#: What a reader may type into the search, whatever the pages hold.
-KANA = "".join(map(chr, range(0x3041, 0x3100)))
 LINK = re.compile(r"(?P<picture>!?)\[(?P<text>[^\]]*)\]\((?P<to>[^)\s]+)\)")
 FENCE = re.compile(r"(^(?:```|~~~).*?^(?:```|~~~)\s*$)", re.M | re.S)
 #: Texts that lie elsewhere in the repository, by the names of their pages.
@@ -64,8 +61,8 @@ ELSEWHERE = {
     "contributing": ".github/CONTRIBUTING.md",
 }
 #: Columns of a table of values.
-VALUES = "name run source measure means shown verdict control limit n n_invalid clusters".split()
-VALUES += ["prompt_id"]
+VALUES = ["paper", "measure", "means", "name", "run", "source", "shown", "verdict"]
+VALUES += ["control", "limit", "n", "n_invalid", "clusters", "prompt_id"]
 HEADS = {"shown": "value [95 % interval]", "name": "model", "prompt_id": "prompt"}
 #: Name of a slider -> its lowest value, highest value, step and start.
 Sliders: TypeAlias = Mapping[str, tuple[float, float, float, float]]
@@ -73,10 +70,6 @@ CALL = "\nplayground("
 #: States of one playground: so that each slider has its ends, and so that it has more than these.
 MOST, ENOUGH = 200, 60
 HEADING = re.compile(r"^(#{1,4} .+)$", re.M)
-READ_FIRST = """
-*Recorded* answers are real replies of small local models and say nothing of larger ones.
-*Simulated* respondents have planted behaviour and only prove that a measure works. The questions
-are our own unless a page says otherwise, so no number here replicates a published one."""
 
 # -- sources ---------------------------------------------------------------------------------------
 
@@ -164,9 +157,14 @@ def notebook_page(paper: str, executed: Path) -> str:
             folded = [] if pages.shows_method(cell) else ["hide-input"]
             outputs = [_output(one, folder) for one in cell.outputs]
             if CALL in cell.source:
-                outputs = [_playground(paper, outputs)]
-            image = {"image": _of_picture(cell.outputs)}
-            metadata = {"tags": folded, "mystnb": image}
+                # The state in which the sliders start stands there until the script runs.
+                start = "".join(one.get("data", {}).get("text/html", "") for one in outputs)
+                markup = f'<div class="playground" id="playground-{paper}">{start}</div>'
+                outputs = html(markup).outputs
+            known = (one.get("metadata", {}).get("image/png") for one in cell.outputs)
+            about: dict[str, Any] = next(filter(None, known), {})
+            image = {"alt": about.get("alt") or "Figure", "width": f"{about.get('width', 614)}px"}
+            metadata = {"tags": folded, "mystnb": {"image": image}}
             cells.append(new_code_cell(visible(cell.source), outputs=outputs, metadata=metadata))
     cells.insert(1, html(pages.banner(folder)))
     foot = f"{pages.footer(folder)} Its tables, figures and results lie in the folder {paper}."
@@ -193,20 +191,6 @@ def _output(output: Any, folder: Path) -> Any:
     return new_output("display_data", data={"text/html": markup}) if markup else output
 
 
-def _of_picture(outputs: Iterable[Any]) -> dict[str, Any]:
-    """Words and width of the picture of a cell."""
-    known = [one.get("metadata", {}).get("image/png") for one in outputs]
-    about: dict[str, Any] = next(filter(None, known), {})
-    return {"alt": about.get("alt") or "Figure", "width": f"{about.get('width', 614)}px"}
-
-
-def _playground(paper: str, outputs: list[Any]) -> Any:
-    """The place of sliders; the state in which they start stands there until the script runs."""
-    start = "".join(one.get("data", {}).get("text/html", "") for one in outputs)
-    markup = f'<div class="playground" id="playground-{paper}">{start}</div>'
-    return new_output("display_data", data={"text/html": markup})
-
-
 # -- a paper ---------------------------------------------------------------------------------------
 
 
@@ -217,58 +201,41 @@ def paper_page(about: dict[str, Any], folder: Path, missing: str) -> str:
         about: of `paper_files`. folder: of its run. missing: why there is no run.
     """
     told = about["page"]
-    opening = f"# {told['title']}\n\n**In one sentence:** {about['asks']}"
-    cells = [new_markdown_cell(opening), html(f'<p lang="ja">{escape(told["ja"])}</p>')]
+    lists = {name: listed(told[name]) for name in ("cannot_see", "differs")}
+    lists["method"] = listed(told["method"], "1.")
+    text = Path(__file__).with_name("paper_page.txt").read_text(encoding="utf-8")
+    parts = text.format(**{**about, **told, **lists}).split("\n---\n")
+    opening, first, rest = map(new_markdown_cell, parts)
+    cells = [opening, html(f'<p lang="ja">{escape(told["ja"])}</p>')]
     if missing:
-        found = [html(f'<p class="missing">{escape(missing)}</p>')]
-    else:
-        picture = folder / "figures" / f"{told['figure']}.png"
-        if picture.is_file():
-            data = base64.b64encode(picture.read_bytes()).decode()
-            alt = f'alt="{escape(told["title"])}" width="614"'
-            cells.append(html(f'<img {alt} src="data:image/png;base64,{data}">'))
-        cells.append(html(pages.banner(folder)))
-        found = [_values(side_by_side([("", read_results(folder))]))]
-    method = listed(told["method"], "1.")
-    command = f"make reproduce PAPERS={about['id']}\nmake live PAPERS={about['id']} MODELS=<model>"
-    book = f"notebooks/{about['notebook']}.ipynb"
-    cells += [
-        new_markdown_cell(f"## What it found here\n\n{READ_FIRST}"),
-        *found,
-        new_markdown_cell(f"## What it cannot see\n\n{listed(told['cannot_see'])}"),
-        new_markdown_cell(f"## The question\n\n{told['question']}"),
-        new_markdown_cell(f"## The method\n\n{method}\n\nDenominator: {about['denominator']}."),
-        new_markdown_cell(f"## What differs from the paper\n\n{listed(told['differs'])}"),
-        new_markdown_cell(f"## How to run it\n\n```sh\n{command}\n```\n\nEvery step: `{book}`."),
-    ]
-    return page(cells)
+        return page([*cells, first, html(f'<p class="missing">{escape(missing)}</p>'), rest])
+    picture = folder / "figures" / f"{told['figure']}.png"
+    if picture.is_file():
+        data = base64.b64encode(picture.read_bytes()).decode()
+        alt = f'alt="{escape(told["title"])}" width="614"'
+        cells.append(html(f'<img {alt} src="data:image/png;base64,{data}">'))
+    found = side_by_side([("", read_results(folder))])
+    table = _values(found.drop(columns="paper", errors="ignore"))
+    return page([*cells, html(pages.banner(folder)), first, table, rest])
 
 
 # -- models and terms ------------------------------------------------------------------------------
 
 
 def models_page(frame: "pd.DataFrame") -> str:
-    """Any number of models over the headlines, a table a paper.
+    """Any number of models over the headlines.
 
     Args:
         frame: of `side_by_side`; empty where no model has a headline.
     """
     opening = Path(__file__).with_name("models_page.txt").read_text(encoding="utf-8")
-    cells = [new_markdown_cell(opening.format(limit=LIMIT_NOTE))]
-    if frame.empty:
-        cells.append(html('<p class="missing">No model to show.</p>'))
-    for about in paper_facts.every() if len(frame) else ():
-        of_paper = frame[frame["paper"] == about["id"]]
-        if len(of_paper):
-            cells.append(
-                new_markdown_cell(f"## {about['notebook'][:2]} · {about['page']['title']}")
-            )
-            cells.append(_values(of_paper))
-    return page(cells)
+    return page([new_markdown_cell(opening.format(limit=LIMIT_NOTE)), _values(frame)])
 
 
 def _values(frame: "pd.DataFrame") -> Any:
     """Headlines of `side_by_side` as a table, without columns that hold nothing."""
+    if frame.empty:
+        return html('<p class="missing">No model to show.</p>')
     known = frame.replace("", None).dropna(axis="columns", how="all")
     columns = [one for one in VALUES if one in known]
     table = show(frame, 4, "Headlines", columns=columns, names=HEADS)
@@ -431,7 +398,8 @@ def write_pages(
     for beside in ("_static", "_templates"):
         shutil.copytree(TEXTS / beside, source / beside, dirs_exist_ok=True)
     shutil.copy(TEXTS / "conf.py", source)
-    shown = KANA + "".join([*markdown.values(), *made.values()])
+    # A reader may type any kana into the search, whatever the pages hold.
+    shown = "".join([*map(chr, range(0x3041, 0x3100)), *markdown.values(), *made.values()])
     (source / "_static" / "japanese.ttf").write_bytes(pages.font_of(shown))
     (source / "_static" / "play").mkdir()
     files = {f"_static/play/{paper}.js": script for paper, script in scripts.items()}

@@ -10,7 +10,6 @@ import unicodedata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from docutils import nodes
 from sphinx.search.en import SearchEnglish
 
 from katayori.report.tables import visible
@@ -54,13 +53,6 @@ def _body(app: "Sphinx", name: str, template: str, context: dict, doctree: Any) 
         if (Path(app.srcdir) / "_static" / "play" / f"{paper}.js").is_file():
             app.add_js_file(f"play/{paper}.js", loading_method="defer")
             app.add_js_file("playground.js", loading_method="defer")
-
-
-def _plain_titles(app: "Sphinx", doctree: nodes.document) -> None:
-    """HTML within a heading is shown as text: headings are repeated in lists of contents."""
-    for title in doctree.findall(nodes.title):
-        for raw in list(title.findall(nodes.raw)):
-            raw.replace_self(nodes.Text(raw.astext()))
 
 
 def with_policy(page: str) -> str:
@@ -118,7 +110,6 @@ class Words(SearchEnglish):
 def setup(app: "Sphinx") -> dict[str, Any]:
     """Called by Sphinx."""
     app.add_search_language(Words)
-    app.connect("doctree-read", _plain_titles)
     app.connect("html-page-context", _body, priority=900)
     app.connect("build-finished", _finish)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

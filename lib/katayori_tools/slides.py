@@ -10,7 +10,6 @@ below one another. It asks the network for nothing.
 
 import json
 import re
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -31,7 +30,6 @@ TAG = "slide"
 LABELS = {
     "simulated": "simulated respondents",
     "published": "figures printed in the paper",
-    "example": "made-up example",
 }
 #: A name in a text, which stands for what was found: {{gap}}.
 NAME = re.compile(r"\{\{(\w+)\}\}")
@@ -68,7 +66,7 @@ class Slide(Schema):
     kind: Literal["plain", "title", "question"] = "plain"
     body: str = ""
     show: Literal["nothing", "figure", "table", "text", "code"] = "nothing"
-    source: Literal["answers", "simulated", "published", "example"] | None = None
+    source: Literal["answers", "simulated", "published"] | None = None
     rows: list[Count] = Field(default_factory=list)
     columns: list[Count] = Field(default_factory=list)
     find: dict[str, re.Pattern[str]] = Field(default_factory=dict)
@@ -127,10 +125,7 @@ def slides_of(cell: Any, leave_out: frozenset[str] = frozenset()) -> list[Slide]
     if TAG not in tags or leave_out & set(tags):
         return []
     where = f"cell {cell.get('id', '?')}, metadata talk"
-    talk = cell.metadata.get("talk")
-    if not talk:
-        raise KatayoriError(f"{where}: a cell tagged {TAG!r} needs a list of slides there")
-    return checked(list[Slide], json.loads(json.dumps(talk)), where)
+    return checked(list[Slide], json.loads(json.dumps(cell.metadata.get("talk"))), where)
 
 
 def _exhibit(cell: Any, slide: Slide) -> list[Any]:
@@ -163,21 +158,13 @@ def _filled(slide: Slide, printed: str) -> dict[str, Any]:
 # -- slides ----------------------------------------------------------------------------------------
 
 
-def slides(
-    *,
-    papers: Papers = "",
-    profile: str = "",
-    models: str = "",
-    lecturer: str = "",
-    date: str = "",
-) -> None:
+def slides(*, papers: Papers = "", profile: str = "", models: str = "") -> None:
     """Writes a talk of each notebook that has one.
 
     Args:
         papers: by name or number (all). profile: of the notebooks of this run, as far as there are;
             without it of the committed ones. models: of a live or imported run, the models it
-            asked. lecturer: who gives the talk, for its first slide. date: when, as it shall stand
-            there.
+            asked.
     """
     books, folder = notebooks.choose(papers), paths.outputs_dir() / "slides"
     if profile:
@@ -194,17 +181,17 @@ def slides(
         )
     folder.mkdir(parents=True, exist_ok=True)
     for path in filter(Path.exists, books.values()):
-        print(write_talk(path, folder / f"{path.stem}.html", [lecturer, date]))
+        print(write_talk(path, folder / f"{path.stem}.html"))
     print(f"written to {folder}; arrow keys turn the slides, N shows and hides the notes")
 
 
-def write_talk(ipynb_path: Path, html_path: Path, occasion: Sequence[str] = ()) -> str:
+def write_talk(ipynb_path: Path, html_path: Path) -> str:
     """Writes the talk of an executed notebook, and returns one line about it.
 
     Nothing is written of a notebook without slides.
 
     Args:
-        ipynb_path: of the notebook. html_path: of the talk. occasion: who gives it, and when.
+        ipynb_path: of the notebook. html_path: of the talk.
     """
     notebook, folder = pages.load(ipynb_path), ipynb_path.parent.absolute()
     heading = pages.title(notebook)
@@ -223,7 +210,7 @@ def write_talk(ipynb_path: Path, html_path: Path, occasion: Sequence[str] = ()) 
         label = [LABELS.get(about.source, answers)] if about.source else []
         label += [f"notebook {number}, section {about.section}"] if about.section else []
         about["label"] = " · ".join(label)
-    notebook.cells[0].metadata["cited"] = [*citations(paper), " · ".join(filter(None, occasion))]
+    notebook.cells[0].metadata["cited"] = citations(paper)
     template, style, script = (
         Path(__file__).with_name(f"slides.{kind}").read_text(encoding="utf-8")
         for kind in ("html", "css", "js")

@@ -208,20 +208,12 @@ def test_the_same_run_gives_the_same_bytes(outputs):
     assert told[0] == told[1]
 
 
-def test_only_the_models_asked_for(outputs, capsys):
-    made_run(outputs / "recorded")
-    assert cli.main([*EXPORT, "--models", SIMULATED]) == 0
-    exported = outputs / "export" / "recorded"
-    assert list(results_of(exported)) == [SIMULATED]
-    assert {row["model"] for row in stored(exported / "runs" / PAPER)[0]} == {SIMULATED}
-    assert cli.main([*EXPORT, "--models", f"{SIMULATED},gpt-4o"]) == 2
-    assert SIMULATED in capsys.readouterr().err  # names those that there are
-
-
 def test_bad_requests_are_told_in_one_line(outputs, capsys):
     assert cli.main(EXPORT) == 2
     assert "run `make reproduce` first" in capsys.readouterr().err
     folder = made_run(outputs / "recorded")
+    assert cli.main([*EXPORT, "--models", SIMULATED]) == 2
+    assert "is exported whole; leave MODELS= out" in capsys.readouterr().err
     (folder / "results.json").write_text("[{}]")
     assert cli.main(EXPORT) == 2
     [line] = capsys.readouterr().err.strip().splitlines()

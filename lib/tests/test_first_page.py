@@ -20,7 +20,7 @@ from katayori.report import first_page, headlines, tables
 from katayori.report.headlines import read_results
 from katayori.report.run import Run
 from katayori.report.tables import nothing, show
-from katayori_tools.pages import with_given_parameters, write_report
+from katayori_tools.pages import without_paths, write_report
 
 HOSTILE = "<script>alert(1)</script>\x1b[31m\u202eevil\x00\ud800\n| " + "long " * 100
 MODEL = "my-model"
@@ -335,9 +335,9 @@ def tiny_notebook():
     ]  # fmt: skip
 
 
-def test_parameters_are_shown_as_given():
-    (cell,) = [c for c in with_given_parameters(tiny_notebook()) if "parameters" in c.metadata.tags]
-    assert cell.source == "models: list[str] = ['m@custom']  # which\nlimit: int = 20  # how many"
+def test_paths_of_parameters_are_not_shown():
+    (cell,) = [one for one in tiny_notebook() if "injected-parameters" in one.metadata.tags]
+    assert without_paths(cell).source == "models = ['m@custom']\nlimit = 20"
 
 
 @pytest.mark.parametrize("source, own", [("live", True), ("imported", True), ("recorded", False)])
