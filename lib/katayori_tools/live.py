@@ -144,14 +144,18 @@ def export_requests(requests: Sequence[Request], path: Path) -> Path:
     """Write the requests as a template to fill in."""
     import pandas as pd
 
-    table = pd.DataFrame({name: [getattr(q, name, "") for q in requests] for name in COLUMNS})
-    bodies = [dict(request.body) for request in requests]
-    messages = [body.pop("messages") for body in bodies]
+    rows = []
+    for request in requests:
+        row = {column: getattr(request, column, "") for column in COLUMNS}
+        settings = dict(request.body)
+        rows.append(row | {"messages": settings.pop("messages"), "settings": settings})
     if path.suffix == ".csv":
-        texts = ["\n\n".join(one["content"] for one in each) for each in messages]
+        table = pd.DataFrame(rows, columns=[*COLUMNS, "messages"])
+        texts = table.pop("messages").map(
+            lambda said: "\n\n".join(each["content"] for each in said)
+        )
         table.assign(prompt=texts).to_csv(path, index=False, lineterminator="\r\n")
     else:
-        rows = table.assign(messages=messages, settings=bodies).to_dict("records")
         path.write_bytes(b"".join(orjson.dumps(row) + b"\n" for row in rows))
     return path
 
