@@ -23,28 +23,14 @@ for name in [name for name in os.environ if name.startswith("KATAYORI_")]:
         del os.environ[name]
 collect_ignore = ["fixtures"]
 # Workers take whole modules and notebooks: the long ones come first, so that none is left alone.
-LONGEST = {
-    name: place
-    for place, name in enumerate(
-        [
-            "test_every_model.py",
-            "test_notebook_contract.py",
-            "test_lab.py",
-            "test_run.py",
-            "03_logprob_judge.ipynb",
-            "02_persona_jbbq.ipynb",
-            "05_inter_jbbq.ipynb",
-            "04_jubaku_v2.ipynb",
-            "01_discrim_eval.ipynb",
-            "00_overview.ipynb",
-            "test_notebook_jubaku_v2.py",
-            "test_exchange.py",
-            "test_mixed_logit.py",
-            "test_collect.py",
-            "test_site.py",
-        ]
-    )
-}
+LONGEST = """
+05_inter_jbbq.ipynb 00_overview.ipynb 01_discrim_eval.ipynb 02_persona_jbbq.ipynb
+04_jubaku_v2.ipynb 03_logprob_judge.ipynb test_collect.py test_first_page_planted.py
+test_precision.py test_notebook_contract.py test_every_model.py test_judges.py test_run.py
+test_site.py test_analyse.py test_review.py test_skipped.py test_dialects.py test_lab.py
+test_exchange.py test_components.py test_bbq.py test_study.py test_charts.py
+test_counterbalanced.py
+""".split()
 MARKERS = {
     "mirror": "needs third-party data in KATAYORI_MIRROR",
     "browser": "needs Chromium",
@@ -185,8 +171,8 @@ def pytest_collection_modifyitems(items):
             item.add_marker(pytest.mark.quick)
         if item.get_closest_marker("slow_all"):
             item.add_marker(pytest.mark.slow)
-    last = len(LONGEST)
-    items.sort(key=lambda item: LONGEST.get(item.path.name, last))
+    place = {name: number for number, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: place.get(item.path.name, len(place)))
 
 
 @pytest.hookimpl(wrapper=True)

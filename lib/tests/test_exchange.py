@@ -58,8 +58,8 @@ def rejections(repetitions: int, first_seed: int, **effects: float) -> np.ndarra
 
 
 def test_noise_stays_noise_beside_a_strong_effect_of_another_attribute():
-    """Level .05, 40 studies: at most 6 rejections are to be expected (binomial, .99)."""
-    assert (rejections(40, 100, age=0.8) <= 6 / 40).all()
+    """Level .05, 20 studies: at most 4 rejections are to be expected (binomial, .99)."""
+    assert (rejections(20, 100, age=0.8) <= 4 / 20).all()
 
 
 def test_a_weak_effect_is_found_beside_a_strong_one():
