@@ -96,10 +96,10 @@ def serving(dtype: str) -> str:
     """The name of an engine: vLLM as it records, but in this dtype and small enough to start
     soon.
     """
-    from katayori_tools import engines, vllm_env
+    from katayori_tools import engines
 
     def command(model: str, weights: Path, port: int) -> tuple[list[str], dict[str, str]]:
-        argv, env = vllm_env.command(model, weights, port)
+        argv, env = engines.vllm_command(model, weights, port)
         changed = {"--dtype": dtype, "--max-model-len": "1024", "--max-num-batched-tokens": "1024"}
         for option, value in changed.items():
             argv[argv.index(option) + 1] = value

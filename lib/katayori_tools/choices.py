@@ -13,6 +13,7 @@ from math import inf
 from typing import Annotated, Any, TypeVar, get_type_hints
 
 from katayori.profiles import MOST, OF_CLUSTERS
+from katayori.prompting.models import label_of
 from katayori_tools import notebooks
 
 Filled = TypeVar("Filled")
@@ -65,24 +66,16 @@ def _within(kind: type, low: float, high: float, about: str) -> Callable[[str], 
     return read
 
 
-def _papers(text: str) -> str:
-    return ",".join(notebooks.choose(text))
-
-
-def _label(text: str) -> str:
-    from katayori.prompting.models import label_of
-
-    return label_of(text)
-
-
 Positive = Annotated[int, _within(int, 1, inf, "whole number above 0")]
 _CLUSTERS = f"whole number {OF_CLUSTERS} from 1 to {MOST:,}"
 Clusters = Annotated[
     int, _within(int, 1, MOST, f"{_CLUSTERS}; leave it out for what the profile says")
 ]
 Jobs = Annotated[int, _within(int, 1, 64, "whole number from 1 to 64")]
-Papers = Annotated[str, _papers]  # by name, number or file; kept by name
-Label = Annotated[str, _label]
+Papers = Annotated[
+    str, lambda text: ",".join(notebooks.choose(text))
+]  # by name, number or file; kept by name
+Label = Annotated[str, label_of]
 #: The user's own items by name (see `papers.items.OwnItems`); each name is an option.
 Own = Annotated[Mapping[str, str], "own"]
 

@@ -21,8 +21,7 @@ from types import NoneType
 from typing import Annotated, Any, Literal, cast, get_args, get_origin, get_type_hints
 
 import katayori
-from katayori import paths
-from katayori.data.files import read_yaml
+from katayori.data.files import ours
 from katayori.errors import KatayoriError
 from katayori.papers.items import own_files
 from katayori.report.tables import visible
@@ -63,11 +62,8 @@ OF_FILES = {
 }
 #: What stands after KATAYORI_ in every variable that the code reads.
 VARIABLES = "API_KEY BASE_URL CACHE CI FRESH LABEL MIRROR OUTPUTS ROOT WEIGHTS_FROM_WHEELS".split()
-#: And what stands before the name of an endpoint or of weights: by file and block in it.
-NAMED = {
-    ("models.yaml", "endpoints"): ("BASE_URL", "RPM", "TPM", "CONCURRENCY"),
-    ("weights.yaml", "weights"): ("WEIGHTS",),
-}
+#: And what stands before the name of an endpoint or of weights.
+BEFORE_NAMES = "BASE_URL RPM TPM CONCURRENCY WEIGHTS".split()
 LIKE = 0.88  # as similar as this is taken for a slip of the pen
 
 
@@ -200,14 +196,13 @@ def check_environment() -> None:
 
 def known_variables() -> set[str]:
     """Every variable of ours, with one for each endpoint's limits and each model's weights."""
-    known = set(VARIABLES)
-    for (file, block), starts in NAMED.items():
-        # Without its schema: what is wrong with the file is said where its content is used.
-        with suppress(KatayoriError, KeyError, TypeError):
-            names = read_yaml(paths.registry(file), "data file")[block]
-            ends = [re.sub(r"\W", "_", str(name)).upper() for name in names]
-            known |= {f"{start}_{end}" for start in starts for end in ends}
-    return {f"KATAYORI_{name}" for name in known}
+    names: list[Any] = []
+    # Without its schema: what is wrong with the file is said where its content is used.
+    with suppress(KatayoriError, KeyError, TypeError):
+        names += [*ours("models.yaml")["endpoints"], *ours("weights.yaml")["weights"]]
+    ends = [re.sub(r"\W", "_", str(name)).upper() for name in names]
+    of_names = [f"{start}_{end}" for start in BEFORE_NAMES for end in ends]
+    return {f"KATAYORI_{name}" for name in (*VARIABLES, *of_names)}
 
 
 def _environment(server: OwnServer) -> AbstractContextManager[None]:

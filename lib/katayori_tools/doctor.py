@@ -8,17 +8,14 @@ import shutil
 import socket
 import sys
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from katayori import paths
 from katayori.errors import KatayoriError
+from katayori.prompting import models
 from katayori.provenance import version
 from katayori.report.tables import visible
 from katayori_tools import environment
-
-if TYPE_CHECKING:
-    from katayori.prompting.models import Endpoint
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 Line = tuple[str, str, str]  # state, subject, what was seen
@@ -66,8 +63,6 @@ def _data(_: str) -> Iterator[Line]:
 
 
 def _endpoints(_: str) -> Iterator[Line]:
-    from katayori.prompting import models
-
     known: dict[object, str] = {True: "yes", False: "no"}
     for name, endpoint in models.registry()[0].items():
         if endpoint.kind != "simulated":
@@ -76,7 +71,7 @@ def _endpoints(_: str) -> Iterator[Line]:
             yield state, f"endpoint {name}", f"{text}; log-probabilities: {returned}"
 
 
-def _endpoint(endpoint: "Endpoint") -> tuple[str, str]:
+def _endpoint(endpoint: models.Endpoint) -> tuple[str, str]:
     """The state of an endpoint, and its key or its server."""
     if endpoint.kind == "local":
         return OK, "started by make live and make record"
@@ -101,7 +96,6 @@ def _probe(model_id: str) -> Iterator[Line]:
         return
     import asyncio
 
-    from katayori.prompting import models
     from katayori_tools import planning
 
     model, endpoint = models.get_model(model_id)

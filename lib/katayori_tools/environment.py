@@ -23,16 +23,13 @@ from katayori import paths
 from katayori.errors import KatayoriError
 
 PIN = re.compile(r"^([a-z0-9._-]+)(?:\[[^]]*\])?==([^\s;\\]+)(?:\s*;\s*([^\\]+?))?\s*\\?$", re.M)
+PROJECT = "pyproject.toml"  # beside the locks
 LOCKED = "--universal --python-version 3.11 --generate-hashes --no-header --no-emit-index-url -q"
 
 
 def lock_file(name: str = "") -> Path:
     """The first lock, or that of `site`, `export` or `harness`."""
     return paths.root() / "lib" / f"requirements{name and '-'}{name}.lock"
-
-
-def _pyproject() -> Path:
-    return lock_file().with_name("pyproject.toml")
 
 
 def locked(python: str | None = None, name: str = "") -> dict[str, str]:
@@ -98,7 +95,7 @@ def setup() -> None:
     venv = paths.root() / ".venv"
     python, stamp = venv / "bin" / "python", venv / "katayori.stamp"
     version = f"{sys.version_info.major}.{sys.version_info.minor}"
-    want = version + paths.sha256(lock_file()) + paths.sha256(_pyproject())
+    want = version + paths.sha256(lock_file()) + paths.sha256(lock_file().with_name(PROJECT))
     if python.exists() and stamp.exists() and stamp.read_text() == want:
         return
     told = "setting up .venv from lib/requirements.lock (once; about a minute) ..."
@@ -185,7 +182,7 @@ def find_pip() -> list[str]:
 
 def lock() -> None:
     """Resolves `pyproject.toml` anew into all locks, and the versions of `environment.yml`."""
-    asked = _pyproject()
+    asked = lock_file().with_name(PROJECT)
     _resolve("", asked, "--all-extras")
     _resolve("site", "--group", f"{asked}:site", "--constraint", lock_file())
     _resolve("export", "--no-annotate", "--group", f"{asked}:export")

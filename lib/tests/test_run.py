@@ -223,7 +223,7 @@ def test_data_fetches_file_by_file_and_goes_on(capsys, monkeypatch):
         (["-p", "n"], ["name=value", "'n'"]),
         (["--papers", "nine"], ["'nine'", "good", "broken", "skipped", "overview"]),
         (["--profile", "fast"], ["'fast'", "recorded", "smoke", "live", "official"]),
-        (["--prompts", "nowhere"], ["nowhere", "data/prompts"]),
+        (["--prompts", "nowhere"], ["nowhere", "name a folder that exists"]),
         (["--jobs", "0"], ["--jobs"]),
     ],
 )
