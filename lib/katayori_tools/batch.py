@@ -105,7 +105,7 @@ def export(folder: Path, chosen: Asking, lines: int) -> None:
         if one.endpoint.own or one.endpoint.kind == "local":
             job = JOB.read_text("utf-8").replace("@NAME@", quote(one.model.vendor_id))
             (folder / paths.safe_name(one.name) / "job.sh").write_text(job, "utf-8")
-    save_state(folder, state)  # last: what was stopped before is no batch
+    replace_file(folder / STATE, orjson.dumps(state))  # last: what was stopped before is no batch
     print(f"written to {folder}; lib/COLLECTING.md says how it is run")
 
 
@@ -196,24 +196,15 @@ def _check_models(chosen: Asking) -> None:
         at_server(endpoint, base_url=chosen.server.base_url, label=chosen.server.label)
 
 
-def read_state(folder: Path) -> State:
-    """What batch.json holds; KatayoriError where it does not say what was asked."""
+def read_state(folder: Path) -> tuple[State, Asking]:
+    """What batch.json holds, and what was asked as it says; KatayoriError where it does not."""
     try:
         state = orjson.loads((folder / STATE).read_bytes())
-        exported(state)
-        return state | {"shards": dict(state["shards"])}
+        asked = Asking(**state["asked"], server=OwnServer(exported=state["servers"]))
+        return state | {"shards": dict(state["shards"])}, asked
     except (OSError, ValueError, TypeError, LookupError):
         problem = f"{folder} holds no {STATE} that can be read"
         raise KatayoriError(f"{problem}; begin with `batch export`") from None
-
-
-def exported(state: State) -> Asking:
-    """What was asked by an export, as its file says."""
-    return Asking(**state["asked"], server=OwnServer(exported=state["servers"]))
-
-
-def save_state(folder: Path, state: State) -> None:
-    replace_file(folder / STATE, orjson.dumps(state, option=orjson.OPT_INDENT_2))
 
 
 # -- import ----------------------------------------------------------------------------------------
@@ -226,7 +217,7 @@ def merge(folder: Path, files: Sequence[Path]) -> int:
     What is left of a step is written as further shards once all that it has have results. Returns 1
     where there were rows and none of them could be used.
     """
-    state = read_state(folder)
+    state, asked = read_state(folder)
     found = files or sorted(
         file for file in folder.rglob("*.jsonl") if file.name.startswith(("results", "errors"))
     )
@@ -237,7 +228,7 @@ def merge(folder: Path, files: Sequence[Path]) -> int:
         if not {f"results-{name}", f"errors-{name}"} & results
     }
     answered = planned = 0
-    for step in planned_steps(exported(state)):
+    for step in planned_steps(asked):
         counts: Counter[str] = Counter()
         about = Counter(made=0, left=0)
         with Store(store_path()) as store:
@@ -256,7 +247,7 @@ def merge(folder: Path, files: Sequence[Path]) -> int:
             told += f"; without results: {', '.join(waits)}"
         elif about["left"]:
             new, _ = _add_shards(folder, state, step, LINES)
-            save_state(folder, state)
+            replace_file(folder / STATE, orjson.dumps(state))
             told += f", now in {', '.join(new)}"
         print(visible(f"{step.paper} {step.name}: {told}"))
     print(f"{answered:,} of {planned:,} answered")

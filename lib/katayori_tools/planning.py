@@ -33,11 +33,6 @@ UNLIMITED = 2048  # output tokens of a request without a limit
 SHORT_ANSWER = 8  # output tokens that an answer has at least, for the lower cost
 PILOT = 10  # levels of the first facet that a pilot should have
 SIZES = (20, 50, 100, 200, 500)  # levels of it whose half-widths are shown
-#: Said of a paper without a score to plan with.
-NO_MEAN = (
-    "a pilot tells nothing here: a gap is the largest difference between levels, no mean over what"
-    " is asked"
-)
 
 
 async def probe_logprobs(model: Model, endpoint: Endpoint) -> tuple[bool, str]:
@@ -160,8 +155,9 @@ def estimate(chosen: Asking, *, pilot: Literal["stored", "recorded"] = "stored")
         raise KatayoriError("a simulated model costs nothing: name a real one with MODELS=")
     _show(rows)
     profile = "recorded" if pilot == "recorded" else chosen.profile
-    for told in _of_pilots(answered, replace(chosen, profile=profile)):
-        print(told)
+    told = list(_of_pilots(answered, replace(chosen, profile=profile)))
+    pilots = "how many to ask: a pilot says it, make live PAPERS=02 MODELS=... LIMIT=10 (02 to 05)"
+    print("\n".join(told) or f"{pilots}, then estimate again")
     return 0
 
 
@@ -272,25 +268,10 @@ MEASURED = {
 
 
 def _of_pilots(answered: Mapping[tuple[str, str], list[str]], chosen: Asking) -> Iterator[str]:
-    """A table a paper and model with answers, and a line on how to make the pilots that lack."""
-    lacking = []
-    for paper in dict.fromkeys(paper for paper, _ in answered if paper not in MEASURED):
-        yield f"{paper}: {NO_MEAN}"
+    """A line and a table for each paper and model with answers."""
     for (paper, name), prompt_ids in answered.items():
-        if paper not in MEASURED:
-            continue
-        found = _pilot(paper, name, prompt_ids, chosen)
-        if found is None:
-            lacking.append(f"PAPERS={paper} MODELS={name}")
-        else:
+        if paper in MEASURED and (found := _pilot(paper, name, prompt_ids, chosen)):
             yield f"{paper} {name}: {advice(*found, MEASURED[paper])}"
-    if lacking:
-        more = f" and {len(lacking) - 1} more" if len(lacking) > 1 else ""
-        without = ", without --pilot recorded" if chosen.profile == "recorded" else ""
-        yield (
-            f"No answers are there to tell what to ask of {lacking[0]}{more}; a pilot is"
-            f" make live {lacking[0]} LIMIT={PILOT}, then estimate again{without}"
-        )
 
 
 def _pilot(

@@ -316,15 +316,12 @@ def score_all(
     """Score by our own scorer what the store does not hold yet; each batch is stored as it comes.
 
     A run that is killed loses at most the batch under way; calling again continues it. Raises
-    KatayoriError, before anything is asked, where the endpoint cannot score continuations or a
-    request asks for words, and where the worker ends.
+    KatayoriError, before anything is asked, where the endpoint cannot score continuations, and
+    where the worker ends.
     """
     from katayori_tools import engines
 
     check_can_score(requests, model, endpoint)
-    if words := next((request for request in requests if not request.likelihood), None):
-        cause = f"prompt {words.prompt_id} asks for words, and scoring generates none"
-        raise KatayoriError(f"{cause}; ask it with make live or make record")
     pending = store.pending(requests)
     summary = Summary(len(requests), len(requests) - len(pending), cost=0.0)
     if not pending:

@@ -142,13 +142,6 @@ def test_an_endpoint_that_cannot_score_is_refused_before_anything_is_asked(store
     assert len(store.pending(requests)) == 3
 
 
-def test_a_chat_prompt_is_not_scored(store):
-    chat = replace(PROMPT, kind="chat", continuations=())
-    requests, model, endpoint = asked_at(prompt=chat)
-    with pytest.raises(KatayoriError, match="asks for words, and scoring generates none"):
-        score_all(requests, model, endpoint, store)
-
-
 # -- scores as text
 
 

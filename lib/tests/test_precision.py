@@ -209,15 +209,11 @@ def test_all_orders_of_a_pilot_are_read_without_being_told(stored, capsys):
 
 
 def test_without_a_pilot_one_line_says_how_to_make_one(stored, capsys):
-    none, line = lines(capsys, "--papers", "discrim_eval persona_jbbq jubaku_v2")
-    assert none.startswith("discrim_eval: a pilot tells nothing here: a gap is the largest")
-    command = "make live PAPERS=persona_jbbq MODELS=m@custom LIMIT=10, then estimate again"
-    assert "and 1 more; a pilot is" in line and line.endswith(command)
-    [recorded] = lines(capsys, "--papers", "persona_jbbq jubaku_v2", "--pilot", "recorded")
-    assert recorded.endswith(f"{command}, without --pilot recorded")
+    [told] = lines(capsys, "--papers", "discrim_eval persona_jbbq jubaku_v2")
+    assert told.startswith("how many to ask: a pilot says it, make live PAPERS=02 MODELS=")
     stored("jubaku_v2", 2)
     told = lines(capsys, "--papers", "persona_jbbq jubaku_v2")
-    assert "too few to say, ask at least LIMIT=10" in told[0] and "persona_jbbq" in told[-1]
+    assert "too few to say, ask at least LIMIT=10" in told[0] and "persona" not in "".join(told)
 
 
 def test_the_table_on_the_page_is_what_recorded_answers_give(stored, capsys):
