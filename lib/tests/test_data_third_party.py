@@ -308,16 +308,3 @@ def test_one_file_is_a_part_and_nothing_usable_is_an_error(jbbq, tmp_path_factor
     lines(other / "answers.jsonl", [{"item_id": "x"}])
     with pytest.raises(KatayoriError, match=r"no row in other.* can be used as JBBQ: 1 file"):
         load_jbbq(other, partial=True)
-
-
-@pytest.mark.parametrize(
-    ("encoding", "says"),
-    [
-        ("shift_jis", "like Shift-JIS.*iconv -f CP932 -t UTF-8 Age.jsonl > utf8-Age.jsonl"),
-        ("utf-16", "like UTF-16.*iconv -f UTF-16 -t UTF-8 Age.jsonl > utf8-Age.jsonl"),
-    ],
-)
-def test_another_encoding_is_named_with_its_remedy(tmp_path, encoding, says):
-    write(tmp_path, "age", [upstream("age", n) for n in range(4)], encoding=encoding)
-    with pytest.raises(KatayoriError, match=rf"Age\.jsonl is not UTF-8.*{says}"):
-        load_jbbq(tmp_path, partial=True)

@@ -1,7 +1,6 @@
 """The gates of `lib/pyproject.toml` see what they promise, and no exception is left standing."""
 
 import json
-import re
 import subprocess
 import sys
 import tomllib
@@ -91,22 +90,3 @@ def test_whoever_is_excepted_needs_it():
         files = list((paths.root() / "lib").glob(pattern))
         for rule in rules:
             assert any((rule, file) in broken for file in files), f"{pattern} breaks no {rule}"
-
-
-def noqas() -> list[tuple[Path, str]]:
-    """Every line of the library and the notebooks on which a rule of ruff is switched off."""
-    mark = "no" + "qa"  # apart, so that this file is not in its own list
-    found = []
-    for folder in ("lib", "notebooks"):
-        for file in sorted((paths.root() / folder).rglob("*")):
-            if file.suffix in (".py", ".ipynb") and "build" not in file.parts:
-                lines = file.read_text(encoding="utf-8").splitlines()
-                found += [(file, line) for line in lines if re.search(rf"#\s*{mark}", line, re.I)]
-    return found
-
-
-def test_a_rule_is_switched_off_ten_times_at_most_each_with_its_reason():
-    found = noqas()
-    assert len(found) <= 10, found
-    without = [line for _, line in found if not re.search(r": [A-Z]+\d+\s+\(.{5,}\)", line)]
-    assert not without, without

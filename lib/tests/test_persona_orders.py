@@ -11,27 +11,11 @@ from katayori_tools import record
 from katayori_tools.asking import load_rows
 
 PAPER = "persona_jbbq"
-OF_TEXT = [
-    *("context", "question", "label", "base_id"),
-    *(f"{kind}_{place}" for kind in ("option", "role", "person") for place in range(3)),
-]
 
 
 @pytest.fixture(scope="module")
 def given():
     return persona_jbbq.as_given(2)
-
-
-def test_all_orders_are_the_recorded_items(given):
-    six = persona_jbbq.PAPER.in_orders(given, {"orders": "all"})
-    every = persona_jbbq.PAPER.sets()["study2_orders"]()
-    pd.testing.assert_frame_equal(
-        six.set_index("item_id")[OF_TEXT].sort_index(),
-        every.set_index("item_id")[OF_TEXT].sort_index(),
-    )
-    assert six.groupby("base_id")["order_number"].agg(list).map(tuple).nunique() == 1
-    first = six[six["order_number"] == 0]
-    assert first["item_id"].tolist() == given["item_id"].tolist()
 
 
 def test_the_order_given_is_counterbalanced(given):

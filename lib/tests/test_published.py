@@ -28,25 +28,6 @@ def concerned(caveat, frame):
     return pd.concat(hits, axis=1).all(axis=1) if hits else pd.Series(True, index=frame.index)
 
 
-def test_table_counts():
-    counts = {
-        ("persona_jbbq", "results"): 40,
-        ("discrim_eval", "alpha"): 36,
-        ("discrim_eval", "models"): 9,
-        ("logprob_judge", "concordance"): 48,
-        ("logprob_judge", "robustness"): 16,
-        ("jubaku_v2", "accuracy"): 5,
-        ("jubaku_v2", "models"): 9,
-        ("inter_jbbq", "accuracy_by_topic"): 100,
-        ("inter_jbbq", "accuracy_by_attribute_count"): 200,
-        ("inter_jbbq", "marriage_single_attribute"): 60,
-        ("derived", "logprob_judge_counts"): 16,
-        ("persona_jbbq", "bbq_unifiedqa"): 4,
-    }
-    assert {key: len(paper_facts.printed(*key)) for key in counts} == counts
-    assert len(TABLES) == 40
-
-
 @pytest.mark.parametrize(("paper", "name"), TABLES)
 def test_every_row_says_where_it_stands(paper, name):
     frame = paper_facts.printed(paper, name)

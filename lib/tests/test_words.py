@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Any, NamedTuple
 
-import pytest
 import yaml
 
 from katayori import paths
@@ -202,22 +201,3 @@ def test_a_japanese_sentence_stands_in_one_line():
 
 def test_english_is_plain():
     assert [(one.where, odd) for one in texts() for odd in odd_english(one.text)] == []
-
-
-# -- the rules themselves --------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "In 04 one half is what lots would give.",
-        "it is not told apart from chance",
-        "with 15 persons an age; it prints",
-        "decides once a case has decided",
-        "takes the same place whatever stands",
-        "rounded to two places, and compare",
-        "names an option by its place gets",
-    ],
-)
-def test_a_word_to_avoid_is_seen(text):
-    assert odd_english(text)
