@@ -27,7 +27,7 @@ from katayori.prompting.answer_store import Store, replace_file
 from katayori.prompting.models import Endpoint, Model, get_model
 from katayori.prompting.requests import Request, Response, seed_rule_of
 from katayori.prompting.store import batches, store_path
-from katayori_tools import asking
+from katayori_tools import asking, engines
 from katayori_tools.choices import Papers, Positive
 from katayori_tools.collect import Summary, collect_sync, progress_line, terminable
 from katayori_tools.notebooks import names
@@ -278,8 +278,6 @@ def _done(
 
     How many could not be made here, which is said. An interrupted run leaves what it finished, too.
     """
-    from katayori_tools import engines
-
     by_vllm = at[1].name == "local-vllm" and not base_url
     lacking = engines.lacking() if by_vllm else ""
     failed, url = 0, ""
@@ -319,8 +317,6 @@ def score_all(
     KatayoriError, before anything is asked, where the endpoint cannot score continuations, and
     where the worker ends.
     """
-    from katayori_tools import engines
-
     check_can_score(requests, model, endpoint)
     pending = store.pending(requests)
     summary = Summary(len(requests), len(requests) - len(pending), cost=0.0)
@@ -369,8 +365,6 @@ def _export(work: Work, answered: list[tuple[Request, Response | None]]) -> None
 
 def _settings(work: Work, request: Request) -> dict[str, Any]:
     """What the manifest says of how a shard was recorded."""
-    from katayori_tools import engines
-
     if work.kind == "likelihood":
         return {"engine": engines.SCORER, "request": {"kind": "likelihood"}}
     body = {name: value for name, value in request.body.items() if name != "messages"}
