@@ -35,7 +35,7 @@ from katayori.data.logs import Sample, Turn, samples_of
 from katayori.errors import KatayoriError
 from katayori.finish_reasons import ended
 from katayori.prompting.models import get_model
-from katayori.prompting.prompts import Prompt, load_prompts
+from katayori.prompting.prompts import load_prompts
 from katayori.prompting.requests import Request, Response
 from katayori_tools.asking import Scope, importable, requests_of
 from katayori_tools.batch import Refused, list_refused
@@ -64,8 +64,7 @@ def convert(logs: Sequence[str], file: str, *, chosen: Chosen, prompt: str = "")
     model, endpoint = get_model(name)
     own = own_items(chosen.own, [paper])
     scope = Scope(profiles.load(chosen.profile)["items"], own=own, folder=chosen.prompts)
-    wording = load_prompts(paper, chosen.prompts)
-    able = importable(paper, scope, wording)
+    able = importable(paper, scope, load_prompts(paper, chosen.prompts))
     requests = {
         (one.item_id, one.prompt_id): one
         for one in requests_of(paper, model, endpoint, able, scope)
@@ -93,8 +92,9 @@ def convert(logs: Sequence[str], file: str, *, chosen: Chosen, prompt: str = "")
     text = "".join(f"{line}\n" for line in lines)
     Path(file).write_text(text, encoding="utf-8", errors="backslashreplace")
     told = f"{len(answers)} answers of {model.id} to {paper} written to {file}"
-    print(f"{told}, {sum(map(len, refused.values()))} rows refused")
-    _count_probabilities([*answers.values()], wording)
+    having = sum("top" in answer for answer in answers.values())
+    lost = sum(map(len, refused.values()))
+    print(f"{told}, {having} with log probabilities; {lost} rows refused")
     list_refused(refused)
     return int(not answers)
 
@@ -158,7 +158,7 @@ def difference(ours: list[Turn], asked: list[Turn]) -> str:
     )
     common = [one == two for one, two in zip(words, others, strict=False)]
     start = max([*common, False].index(False) - 1, 0)
-    shown = " where ours has ".join(_short(" ".join(one[start:])) for one in (others, words))
+    shown = " where ours has ".join(f"“{' '.join(one[start:])[:SHOWN]}”" for one in (others, words))
     turns = f"{len(asked)} turn(s), ours {len(ours)}"
     return f"was asked as another conversation ({turns}): {shown}"
 
@@ -168,20 +168,3 @@ def _tidy(turns: list[Turn]) -> list[Turn]:
         (role, "\n".join(line.rstrip() for line in text.splitlines()).strip())
         for role, text in turns
     ]
-
-
-def _short(text: str) -> str:
-    line = " ".join(text.split())
-    return f"“{line[:SHOWN]}{'…' if len(line) > SHOWN else ''}”"
-
-
-def _count_probabilities(answers: list[Any], prompts: dict[str, Prompt]) -> None:
-    """Prints how many answers have log probabilities, for each prompt that asks for them."""
-    for prompt_id, prompt in prompts.items():
-        has_top = ["top" in answer for answer in answers if answer["prompt_id"] == prompt_id]
-        having = sum(has_top)
-        if not has_top or not (having or prompt.settings.get("logprobs")):
-            continue
-        line = f"  {prompt_id}: {having} of {len(has_top)} answers with log probabilities"
-        remedy = "the log holds no others: ask inspect_ai with --logprobs --top-logprobs 20"
-        print(line if all(has_top) else f"{line}; {remedy}")

@@ -440,7 +440,7 @@ def test_the_log_decides_about_log_probabilities_not_the_endpoint(
 ):
     code, answers, printed = converted("inspect_judge_logprobs.eval", JUDGE, model)
     assert code == 0 and [row["top"] for row in answers] == [[["B", -0.1], ["A", -2.5]]] * 2
-    assert "lj_verdict: 2 of 2 answers with log probabilities\n" in printed.out
+    assert ", 2 with log probabilities; 0 rows" in printed.out
     asked = requests_of(JUDGE, *get_model(model), ["lj_verdict"])
     capsys.readouterr()
     read = import_answers(tmp_path / "answers.jsonl", asked)
@@ -451,7 +451,7 @@ def test_the_log_decides_about_log_probabilities_not_the_endpoint(
 def test_answers_without_log_probabilities_are_counted(converted, name):
     code, answers, printed = converted(name, JUDGE)
     assert code == 0 and len(answers) == 2 and not any("top" in row for row in answers)
-    assert "lj_verdict: 0 of 2 answers with log probabilities; the log holds no" in printed.out
+    assert ", 0 with log probabilities; 0 rows" in printed.out
 
 
 @pytest.mark.parametrize("member", ["header.json", "samples/"])
