@@ -31,28 +31,25 @@ from katayori.metrics.factors import by_factor
 from katayori.metrics.ranks import adjust
 from katayori.metrics.verdicts import BOUND_ABOVE, READ, gates
 from katayori.papers import log_kinds
-from katayori.prompting.letters import LETTERS
 from katayori.report.first_page import VALID_ENOUGH, percent
-from katayori.report.run import harmless
+from katayori.report.run import COUNTS, harmless
 from katayori.report.tables import show, visible
 from katayori_tools.pages import MEANING, REPORT_STYLE, document, drawable, readable, svg_of
 
 COLUMNS = (
     "source measure cell value n n_invalid clusters ci_low ci_high p p_holm status why".split()
 )
+#: What tells the rows of a measure apart: they make `cell`.
+LEVELS = "model factor level pair method tool reading score".split()
 #: What a table of the page shows, as far as it has it.
 SHOWN = "measure cell value ci_low ci_high why n n_invalid clusters p p_holm status".split()
 HEADS = {"cell": "of", "why": "in words", "n_invalid": "unreadable", "p_holm": "p, Holm"}
-COUNTS = ("n", "n_invalid", "clusters")
 MOST_SERIES = 8  # models that the figure draws
-
-Tables = dict[str, pd.DataFrame]  # by the name of the section
-#: More models than this are compared with the first one only.
-MOST_PAIRS_OF = 6
 HIDDEN = dict.fromkeys(("value", "ci_low", "ci_high"), np.nan)
 #: Methods of settling two orders: a tie where they differ, and the mean of the probabilities.
-SETTLED = {"BS2": "both_orders", "proposed": "mean_probability"}
-DIALECT_ORDER = "bias_amb bias_dis acc_diff abs_bias less acc_amb acc_dis acc".split()
+SETTLED = {"both_orders": "BS2", "mean_probability": "proposed"}
+
+Tables = dict[str, pd.DataFrame]  # by the name of the section
 
 
 def analyse(
@@ -88,11 +85,8 @@ def analyse(
     about = listed()["kinds"][kind]
     print(f"{first.name}: {about['about']}, kind {kind} ({guessed})", file=sys.stderr)
     if dialects and "dialects" not in about:
-        able = " or ".join(one for one, kind in listed()["kinds"].items() if "dialects" in kind)
-        raise KatayoriError(
-            f"{first.name}: --dialects scores logs of the kind {able} as other tools do, not of the"
-            f" kind {kind}; leave it out, or say --kind {able}"
-        )
+        able = [one for one, kind in listed()["kinds"].items() if "dialects" in kind]
+        raise KatayoriError(f"--dialects is for logs of {' or '.join(able)}, not of {kind}")
     log = Log(frame, kind, names, options=bool(words))
     log.notes += [*frame.attrs["notes"], *log.lost_endings()]
     answers = getattr(log_kinds, kind)(log)
@@ -107,13 +101,12 @@ def analyse(
     tables = {name: in_words(table) for name, table in tables.items() if len(table)}
     folder = Path(out) if out else paths.outputs_dir() / "analyse" / paths.safe_name(first.stem)
     folder.mkdir(parents=True, exist_ok=True)
-    text = together(*tables.values()).reindex(columns=COLUMNS).astype(object).map(harmless)
+    text = pd.concat(tables.values())[COLUMNS].astype(object).map(harmless)
     text.to_csv(folder / "results.csv", index=False, lineterminator="\n")
-    told = f"{about['about']} ({guessed})"
-    facts = {"Log": ", ".join(file.name for file in files), "Kind": told}
-    page = page_of(first.stem, about, facts, answers, tables, log.notes)
-    file = folder / "report.html"
-    file.write_text(page, encoding="utf-8", errors="backslashreplace", newline="\n")
+    page = page_of(files, f"{about['about']} ({guessed})", answers, tables, log)
+    (folder / "report.html").write_text(
+        page, encoding="utf-8", errors="backslashreplace", newline="\n"
+    )
     share = percent(answers["valid"].mean())
     print(f"{len(answers):,} imported answers, {share} valid: {folder}", file=sys.stderr)
     return 0
@@ -158,61 +151,50 @@ def chosen(frame: pd.DataFrame, kind: str, names: Mapping[str, str]) -> tuple[st
     known = listed()["kinds"]
     if kind:
         expect(kind, known, "kind of log")
-    lacks = {one: Log(frame, one, names).lacks() for one in known}
-    there = f"columns there: {columns_there(frame)}; name yours by --column NAME=COLUMN"
-    if kind and lacks[kind]:
-        raise KatayoriError(f"--kind {kind} needs {'; '.join(lacks[kind])}; {there}")
-    if kind:
-        return kind, "as named"
-    fitting = [one for one in known if not lacks[one]]
-    if len(fitting) > 1:
+    lacks = {one: Log(frame, one, names).lacks() for one in ([kind] if kind else known)}
+    fitting = [one for one in lacks if not lacks[one]]
+    if len(fitting) == 1:
+        return fitting[0], "as named" if kind else "by its columns; --kind names another"
+    if fitting:
         told = " and ".join(fitting)
         raise KatayoriError(f"the columns fit the kinds {told}; say which: --kind {fitting[0]}")
-    if not fitting:
-        needs = "; ".join(f"{one} lacks {', '.join(told)}" for one, told in lacks.items())
-        raise KatayoriError(f"no kind of log fits: {needs}; {there}, the kind by --kind")
-    return fitting[0], "by its columns; --kind names another"
+    needs = "; ".join(f"{one} lacks {', '.join(told)}" for one, told in lacks.items())
+    raise KatayoriError(
+        f"no kind of log fits: {needs}; columns there: {columns_there(frame)};"
+        " name yours by --column NAME=COLUMN, the kind by --kind"
+    )
 
 
 def in_words(table: pd.DataFrame) -> pd.DataFrame:
-    """The table with source and why: what its status says, and where it has one, its choice."""
+    """A table with all `COLUMNS`: its cells, and what its statuses say, and where it has one, its
+    choice.
+
+    Example:
+        >>> table = pd.DataFrame({"measure": ["gap"], "model": "a", "level": "woman"})
+        >>> in_words(table.assign(status="one_level"))[["cell", "row", "why"]].values.tolist()
+        [['model=a; level=woman', 'gap, woman', 'the factor has one level']]
+    """
     known = listed()["statuses"]
-    told = [known.get(one, str(one).replace("_", " ")) for one in table["status"]]
-    beside = table["why"] if "why" in table else [""] * len(table)
-    both = [filter(None, one) for one in zip(told, beside, strict=True)]
-    return table.assign(source="imported", why=["; ".join(one) for one in both])
+    told = table["status"].map(lambda status: known.get(status, status.replace("_", " ")))
+    choice = table.get("choice", "")
+    levels = table[[name for name in LEVELS if name in table]].astype(object)
+    cells = [row.dropna().astype(str) for _, row in levels.iterrows()]
+    lines = [", ".join(row.drop("model", errors="ignore")) for row in cells]
+    whole = table.reindex(columns=[*COLUMNS, "model"])
+    return whole.astype(dict.fromkeys(COUNTS, "Int64")).assign(
+        source="imported",
+        cell=["; ".join(row.index + "=" + row) for row in cells],
+        row=(table["measure"] + ", " + lines).str.removesuffix(", "),
+        why=(told + "; " + choice).str.strip("; "),
+    )
 
 
 # -- what is measured ----------------------------------------------------------------------------
 
 
-def rows(table: pd.DataFrame, *levels: str) -> pd.DataFrame:
-    """A table with `cell`, its model and `levels` in words, and `line`.
-
-    Example:
-        >>> table = pd.DataFrame({"measure": ["gap"], "model": "a", "level": "woman"})
-        >>> rows(table, "level")[["cell", "line"]].to_numpy().tolist()
-        [['model=a; level=woman', 'gap, woman']]
-    """
-    named = [name for name in ("model", *levels) if name in table]
-    texts = table[named].astype(str).radd([f"{name}=" for name in named])
-    line = table[["measure", *levels]].astype(str).to_numpy()
-    return table.assign(
-        cell=["; ".join(one) for one in texts.to_numpy()], line=[", ".join(one) for one in line]
-    )
-
-
-def together(*parts: pd.DataFrame) -> pd.DataFrame:
-    """Tables one below the other; columns that a table lacks are NaN."""
-    listed = [row for part in parts for row in part.to_dict("records")]
-    columns = list(dict.fromkeys(name for part in parts if len(part) for name in part))
-    return pd.DataFrame(listed, columns=columns)
-
-
 def undefined(measure: str, models: Sequence[str], status: str) -> pd.DataFrame:
     """A row a model for a measure that the log cannot give."""
-    table = pd.DataFrame({"model": list(models), "measure": measure, "status": status, "n": 0})
-    return rows(table.assign(clusters=0, n_invalid=np.nan, **HIDDEN))
+    return pd.DataFrame({"model": list(models), "measure": measure, "status": status, "n": 0})
 
 
 # -- two models on the same items ------------------------------------------------------------------
@@ -225,17 +207,15 @@ def paired(answers: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
         answers: what is compared, such as "right" -> a frame with model, cluster, item (missing
             where there are no ids) and value (0 or 1, missing where an answer is invalid).
     """
-    parts = []
-    for name, frame in answers.items():
-        models = [*frame["model"].unique()]
-        pairs = [*combinations(models, 2)]
-        if len(models) > MOST_PAIRS_OF:
-            pairs = [(models[0], other) for other in models[1:]]
-        tables = [of_pair(frame, *pair) for pair in pairs]
-        if tables:
-            table = adjust(together(*tables), p="p", family="measure")
-            parts.append(rows(table.assign(measure=f"{name}, " + table["measure"]), "pair"))
-    return together(*parts)
+    tables = [
+        of_pair(frame, *pair).assign(compared=name)
+        for name, frame in answers.items()
+        for pair in combinations(frame["model"].unique(), 2)
+    ]
+    if not tables:
+        return pd.DataFrame()
+    table = adjust(pd.concat(tables), p="p", family=["compared", "measure"])
+    return table.assign(measure=table["compared"] + ", " + table["measure"])
 
 
 def of_pair(frame: pd.DataFrame, first: str, second: str) -> pd.DataFrame:
@@ -247,21 +227,21 @@ def of_pair(frame: pd.DataFrame, first: str, second: str) -> pd.DataFrame:
         [0.5, 0.5]
     """
     one, two = (frame[frame["model"] == name] for name in (first, second))
-    pair = f"{first} - {second}"
     standing = {
         "no_item_ids": one["item"].isna().any() or two["item"].isna().any(),
         "items_given_twice": one["item"].duplicated().any() or two["item"].duplicated().any(),
         "no_common_items": not set(one["item"]) & set(two["item"]),
     }
     if status := next((name for name, holds in standing.items() if holds), ""):
-        blank = undefined("paired exact", [""], status).drop(columns=["model", "cell", "line"])
-        return blank.assign(pair=pair, p=np.nan)
-    both = one.merge(two[["item", "value"]], on="item", suffixes=("", "_second"))
-    sides = both["value"].tolist(), both["value_second"].tolist()
-    exact = proportions.mcnemar(*sides)
-    clustered = proportions.mcnemar(*sides, cluster=both["cluster"].tolist())
-    table = pd.concat([exact, clustered.assign(p=clustered["p_cluster"])])
-    return table.assign(pair=pair, measure=["paired exact", "paired clustered"])
+        table = undefined("paired exact", [""], status).drop(columns="model").assign(p=np.nan)
+    else:
+        both = one.merge(two[["item", "value"]], on="item", suffixes=("", "_second"))
+        sides = both["value"].tolist(), both["value_second"].tolist()
+        clustered = proportions.mcnemar(*sides, cluster=both["cluster"].tolist())
+        exact = proportions.mcnemar(*sides).assign(measure="paired exact")
+        clustered = clustered.assign(measure="paired clustered", p=clustered["p_cluster"])
+        table = pd.concat([exact, clustered])
+    return table.assign(pair=f"{first} - {second}")
 
 
 # -- decisions about persons -----------------------------------------------------------------------
@@ -269,25 +249,20 @@ def of_pair(frame: pd.DataFrame, first: str, second: str) -> pd.DataFrame:
 
 def of_decisions(frame: pd.DataFrame) -> Tables:
     """Ratios by level under both denominators, gaps, exchange tests, paired tests."""
-    names = [str(name) for name in frame if str(name).startswith("factor ")]
-    long = by_factor(frame, {name.removeprefix("factor "): [name] for name in names})
+    factors = frame.filter(like="factor ").columns
+    long = by_factor(frame, {name.removeprefix("factor "): [name] for name in factors})
     named: dict[str, Any] = {"value": "value", "level": "level", "row": "row", "cluster": "cluster"}
-    gaps = level_gaps.level_gaps(long, **named, by=["model", "factor"])
-    gaps = gaps.assign(level=gaps["factor"] + " " + gaps["level"])
-    tests = exchange.exchange_test(long, **named, by=["model", "factor"])
-    tests = adjust(tests.rename(columns={"test": "measure"}), p="p", family=["model", "measure"])
-    decided = frame["value"].where(frame["value"] != 0.5)
-    yes = (decided > 0.5).astype(float).where(decided.notna())
-    each = long.assign(level=long["factor"] + " " + long["level"])
-    by: dict[str, Any] = {"value": "value", "by": ["model", "level"], "cluster": "cluster"}
-    ratio, over_all = (
-        shares.share(one, **by) for one in (each, each.assign(value=each["value"].fillna(0.0)))
-    )
+    named["by"] = ["model", "factor"]
+    tests = exchange.exchange_test(long, **named).rename(columns={"test": "measure"})
+    by: dict[str, Any] = {"value": "value", "by": ["model", "factor", "level"]}
+    by["cluster"] = "cluster"
+    asked = shares.share(long.fillna({"value": 0.0}), **by)
+    yes = frame["value"].round().where(frame["value"] != 0.5)
     return {
-        "ratios": rows(ratio.assign(measure="response_ratio"), "level"),
-        "ratios_all": rows(over_all.assign(measure="response_ratio_all"), "level"),
-        "gaps": rows(gaps.assign(measure="gap"), "level"),
-        "tests": rows(tests, "factor"),
+        "ratios": shares.share(long, **by).assign(measure="response_ratio"),
+        "ratios_all": asked.assign(measure="response_ratio_all"),
+        "gaps": level_gaps.level_gaps(long, **named).assign(measure="gap"),
+        "tests": adjust(tests, p="p", family=["model", "measure"]),
         "paired": paired({"yes": frame.assign(value=yes)}),
     }
 
@@ -298,34 +273,32 @@ def of_decisions(frame: pd.DataFrame) -> Tables:
 def of_verdicts(frame: pd.DataFrame) -> Tables:
     """Agreement with people, whether the order matters, lean to the first answer, paired tests."""
     models = [*frame["model"].unique()]
-    people = [str(name) for name in frame if str(name).startswith("annotator_")]
-    keys, both = ["model", "pair_id", "cluster", *people], _both_orders(frame, people)
-    verdict = frame["letter"].map(judges.MEANING["12"]).astype(object)
-    settled = frame[keys].assign(method="one_order", verdict=verdict)
-    if len(both):
-        ways = SETTLED.items()
-        parts = [both[keys].assign(method=name, verdict=both[own]) for own, name in ways]
-        settled = pd.concat(parts, ignore_index=True)
-    if not people:
-        agreement, hits = undefined("concordance", models, "no_labels"), {}
-    else:
-        # Over all comparisons, and over those with a verdict.
-        valid = settled[settled["verdict"].notna()]
-        named: dict[str, Any] = {"judge": "verdict", "people": people, "cluster": "cluster"}
-        both_ways = {"concordance": settled, "concordance_valid": valid}
-        tables = [
-            judges.concordance(one, **named, by=["model", "method"]).assign(measure=name)
-            for name, one in both_ways.items()
-        ]
-        agreement = rows(together(*tables), "method")
-        labelled = settled[settled[people[0]].notna()]
-        hit = (labelled["verdict"] == labelled[people[0]]).astype(float)
-        value = hit.where(labelled["verdict"].notna())
-        labelled = labelled.assign(value=value, item=labelled["pair_id"])
-        groups = labelled.groupby("method", sort=False)
-        hits = {f"agrees with the first person ({name})": part for name, part in groups}
+    people = [*frame.filter(like="annotator_")]
+    both = _both_orders(frame, people)
     orders = _orders(both, models, "p_A" in frame and "p_B" in frame)
-    return {"concordance": agreement, "orders": orders, "paired": paired(hits)}
+    if not people:
+        return {"concordance": undefined("concordance", models, "no_labels"), "orders": orders}
+    verdict = frame["letter"].map(judges.MEANING["12"]).astype(object)
+    settled = frame.assign(method="one_order", verdict=verdict)
+    if len(both):
+        parts = [both.assign(method=name, verdict=both[own]) for name, own in SETTLED.items()]
+        settled = pd.concat(parts, ignore_index=True)
+    named: dict[str, Any] = {"judge": "verdict", "people": people, "cluster": "cluster"}
+    # Over all comparisons, and over those with a verdict.
+    agreement = [
+        judges.concordance(one, **named, by=["model", "method"]).assign(measure=name)
+        for name, one in (
+            ("concordance", settled),
+            ("concordance_valid", settled[settled["verdict"].notna()]),
+        )
+    ]
+    labelled = settled[settled[people[0]].notna()]
+    hit = (labelled["verdict"] == labelled[people[0]]).astype(float)
+    value = hit.where(labelled["verdict"].notna())
+    labelled = labelled.assign(value=value, item=labelled["pair_id"])
+    groups = labelled.groupby("method", sort=False)
+    hits = {f"agrees with the first person ({name})": part for name, part in groups}
+    return {"concordance": pd.concat(agreement), "orders": orders, "paired": paired(hits)}
 
 
 def _both_orders(frame: pd.DataFrame, people: list[str]) -> pd.DataFrame:
@@ -338,10 +311,9 @@ def _both_orders(frame: pd.DataFrame, people: list[str]) -> pd.DataFrame:
             f" {known.loc[twice, 'pair_id'].iloc[0]!r:.40}; name the column that tells models or"
             " prompts apart: --column model=..."
         )
-    absent = [f"p_{letter}" for letter in LETTERS if f"p_{letter}" not in known]
     named = {"pair": "pair_id", "order": "order", "letter": "letter", "p": "p", "by": "model"}
-    blank = known.assign(**dict.fromkeys(absent, np.nan))
-    return judges.settled(blank, **named, keep=["cluster", *people])
+    absent = {name: np.nan for name in ("p_A", "p_B", "p_C") if name not in known}
+    return judges.settled(known.assign(**absent), **named, keep=["cluster", *people])
 
 
 def _orders(both: pd.DataFrame, models: list[str], has_probabilities: bool) -> pd.DataFrame:
@@ -349,26 +321,26 @@ def _orders(both: pd.DataFrame, models: list[str], has_probabilities: bool) -> p
     if both.empty:
         return undefined("robustness", models, "no_orders")
     whole = both[both["status"] != "missing_order"]
-    alone = [name for name in models if name not in set(whole["model"])]
-    parts = [undefined("robustness", alone, "one_order")]
     by: dict[str, Any] = {"by": "model", "cluster": "cluster"}
+    parts = []
+    if alone := [name for name in models if name not in set(whole["model"])]:
+        parts.append(undefined("robustness", alone, "one_order"))
     if len(whole):
         valid = whole[whole["status"] == "ok"]
-        both_valid = judges.robustness(valid, **by).assign(measure="robustness_valid")
+        parts.append(judges.robustness(whole, **by))
+        parts.append(judges.robustness(valid, **by).assign(measure="robustness_valid"))
         # A tie names neither answer; a comparison without both verdicts counts as two unreadable.
         said = pd.concat([whole["first"], whole["second"].replace({"1": "2", "2": "1"})])
         calls = pd.concat([whole, whole]).assign(value=said.map({"1": 1.0, "2": 0.0}))
         calls["value"] = calls["value"].where(calls["status"] == "ok")
         calls = calls[calls["value"].notna() | (calls["status"] != "ok")]
         share = shares.share(calls, value="value", kind="share", **by)
-        parts += [rows(judges.robustness(whole, **by)), rows(both_valid)]
-        parts.append(rows(share.assign(measure="first_share")))
+        parts.append(share.assign(measure="first_share"))
     if not has_probabilities:
-        return together(*parts, undefined("slot_lean", models, "no_probabilities"))
-    leaning = both.assign(lean=both["lean"].astype(float))
-    lean = shares.share(leaning, value="lean", kind="mean", **by).assign(measure="slot_lean")
+        return pd.concat([*parts, undefined("slot_lean", models, "no_probabilities")])
+    lean = shares.share(both.astype({"lean": float}), value="lean", kind="mean", **by)
     lean["status"] = lean["status"].replace("no_valid_answer", "no_probabilities")
-    return together(*parts, rows(lean))
+    return pd.concat([*parts, lean.assign(measure="slot_lean")])
 
 
 # -- questions about two persons -------------------------------------------------------------------
@@ -386,8 +358,8 @@ def of_persons(frame: pd.DataFrame) -> Tables:
     answers = frame.assign(value=frame["right"])
     halves = {"ambiguous": answers[ambiguous], "clear": answers[~ambiguous]}
     return {
-        "scores": rows(held_back(table, frame)),
-        "scores_all": together(rows(held_back(asked, frame)), rows(rate)),
+        "scores": held_back(table, frame),
+        "scores_all": pd.concat([held_back(asked, frame), rate]),
         "position_free": _position_free(frame[ambiguous], frame),
         "paired": paired({f"right in {name} contexts": half for name, half in halves.items()}),
     }
@@ -406,17 +378,16 @@ def follows_position(table: pd.DataFrame, frame: pd.DataFrame) -> pd.Series:
 
     All of the model's, or those in the row's contexts; of `both`, in either.
     """
-    held: set[Any] = set()
+    if "answer" not in frame:
+        return pd.Series(False, table.index)
     contexts = np.where(frame["context"] == "ambiguous", "ambiguous", "clear")
-    for by in (["model"], ["model", "contexts"]) if "answer" in frame else ():
-        found = gates(frame.assign(contexts=contexts), factors=["answer"], by=by)
-        found = found[found["bound_share"] > BOUND_ABOVE].assign(contexts=found.get("contexts"))
-        held |= {*zip(found["model"], found["contexts"].fillna("both"), strict=True)}
-    models = {model for model, part in held if part == "both"}
-    either = {model for model, _ in held}
-    keys = zip(table["model"], table["contexts"], strict=True)
-    of = [key in held or key[0] in (either if key[1] == "both" else models) for key in keys]
-    return pd.Series(of, table.index, dtype=bool)
+    asked = pd.concat([frame.assign(contexts=contexts), frame.assign(contexts="both")])
+    found = gates(asked, factors=["answer"], by=["model", "contexts"])
+    bound = found[found["bound_share"] > BOUND_ABOVE]
+    own = bound["model"] + "\n" + bound["contexts"]
+    held = (table["model"] + "\n" + table["contexts"]).isin(own)
+    held |= table["model"].isin(bound.loc[bound["contexts"] == "both", "model"])
+    return held | (table["model"].isin(bound["model"]) & (table["contexts"] == "both"))
 
 
 def held_back(table: pd.DataFrame, frame: pd.DataFrame) -> pd.DataFrame:
@@ -441,8 +412,7 @@ def _position_free(asked: pd.DataFrame, frame: pd.DataFrame) -> pd.DataFrame:
         own = meant.assign(side=meant[side])
         table = _scores(own, measures=["diff_amb"], reason="read_status")
         parts.append(table.assign(reading="calibrated", score=score))
-    table = together(*parts).assign(measure="position_free difference")
-    return rows(table, "reading", "score")
+    return pd.concat(parts).assign(measure="position_free difference")
 
 
 def other_tools(frame: pd.DataFrame) -> pd.DataFrame:
@@ -456,11 +426,8 @@ def other_tools(frame: pd.DataFrame) -> pd.DataFrame:
     hidden = table.assign(ci_low=np.nan, ci_high=np.nan, status="position_bound")
     table = table.mask(held, hidden)
     # Rows to compare stand together: a measure, tool by tool, model by model.
-    rank = table["measure"].replace("acc_amb less bias", "less").map(DIALECT_ORDER.index)
-    order = np.lexsort((pd.factorize(table["tool"])[0], rank.to_numpy()))
-    table = table.iloc[order].reset_index(drop=True)
-    table = rows(table.assign(measure="dialect " + table["measure"]), "tool")
-    return table.assign(why=table["choice"])
+    table = table.sort_values("measure", kind="stable")
+    return table.assign(measure="dialect " + table["measure"])
 
 
 #: What is measured of each kind of log.
@@ -471,65 +438,51 @@ MEASURED = {"discrim_eval": of_decisions, "judge": of_verdicts, "bbq": of_person
 
 
 def page_of(
-    name: str,
-    about: Mapping[str, Any],
-    facts: dict[str, str],
-    answers: pd.DataFrame,
-    tables: Mapping[str, pd.DataFrame],
-    notes: Sequence[str],
+    files: Sequence[Path], told: str, answers: pd.DataFrame, tables: Tables, log: Log
 ) -> str:
     """report.html: what was read, the figure, a table a section, and how the log was read."""
     from jinja2 import Environment, FileSystemLoader
-    from markupsafe import Markup
 
-    facts |= {"Valid answers": f"{percent(answers['valid'].mean())} of {len(answers):,}"}
-    facts |= {"Clusters": f"{answers['cluster'].nunique():,}"}
     groups = answers.groupby("model", sort=False)["valid"]
     valid = groups.agg(asked="size", valid="sum", share="mean").reset_index()
-    few = valid[valid["share"] < VALID_ENOUGH].to_dict("records")
-    for row in few:
-        lost = answers[(answers["model"] == row["model"]) & ~answers["valid"]]
-        row |= {"percent": percent(row["share"]), "commonest": commonest(lost["text"])}
-    sections = [
-        listed()["sections"][one] | {"table": Markup(_shown(table)._repr_html_())}
-        for one, table in tables.items()
-    ]
+    lost = answers[~answers["valid"]].groupby("model")["text"].agg(commonest)
+    few = valid.assign(lost=valid["model"].map(lost))[valid["share"] < VALID_ENOUGH]
     loader = FileSystemLoader(Path(__file__).parent)
     template = Environment(loader=loader, autoescape=True).get_template("analyse.html")
+    about = listed()["kinds"][log.kind]
     body = template.render(
-        name=name,
-        kind=about,
-        facts=facts,
-        asked=len(answers),
+        files=files,
+        kind=about["about"],
+        told=told,
+        answers=answers,
         imported=MEANING["imported"],
-        few=few,
-        valid=Markup(show(valid, caption="Valid answers")._repr_html_()),
-        picture=figure(tables, about["figure"]),
-        sections=sections,
-        notes=notes,
+        few=few.to_dict("records"),
+        percent=percent,
+        valid=show(valid, caption="Valid answers"),
+        picture=figure(pd.concat(tables.values()), about["figure"]),
+        sections=[(listed()["sections"][name], _table(own)) for name, own in tables.items()],
+        notes=log.notes,
     )
-    heading = visible(f"{name}: {about['about']}")
+    heading = visible(f"{files[0].stem}: {about['about']}")
     return document(heading, readable(visible(body)), style=REPORT_STYLE)
 
 
-def _shown(table: pd.DataFrame) -> Any:
-    blank = {name for name in table if (table[name].isna() | (table[name] == "")).all()}
-    kept = [name for name in SHOWN if name in table and name not in blank]
-    counts = {name: "Int64" for name in COUNTS if name in kept}
-    return show(table[kept].astype(counts), names=HEADS)
+def _table(table: pd.DataFrame) -> Any:
+    shown = table.replace("", np.nan).dropna(axis=1, how="all")
+    columns = [name for name in SHOWN if name in shown]
+    return show(shown, columns=columns, names=HEADS)
 
 
-def figure(tables: Mapping[str, pd.DataFrame], about: Mapping[str, Any]) -> str:
+def figure(drawn: pd.DataFrame, about: Mapping[str, Any]) -> str:
     """A picture of the measures of the kind with their intervals; empty where none has a value."""
     from katayori.report.charts import draw
 
-    drawn = together(*tables.values())
     drawn = drawn[drawn["measure"].isin(about["measures"]) & drawn["value"].notna()]
     drawn = drawn[drawn["model"].isin(drawn["model"].unique()[:MOST_SERIES])]
     if drawn.empty:
         return ""
     marks = drawn[["value", "ci_low", "ci_high", "status"]]
-    marks = marks.assign(row=drawn["line"].map(drawable), model=drawn["model"].map(drawable))
+    marks = marks.assign(row=drawn["row"].map(drawable), model=drawn["model"].map(drawable))
     marks = marks.drop_duplicates(["row", "model"])  # long names may be the same once cut
     named = {"kind": "dots", "x": "value", "row": "row", "series": "model"}
     picture = draw(marks, **named, label=about["label"], line=about["line"], scale=100)

@@ -313,7 +313,7 @@ class Log:
     def __init__(
         self, frame: pd.DataFrame, kind: str, names: Mapping[str, str], *, options: bool = False
     ) -> None:
-        self.frame, self.names, self.options = frame, names, options
+        self.frame, self.kind, self.names, self.options = frame, kind, names, options
         of_kind = listed()["kinds"][kind]
         self.known, self.needs = listed()["columns"] | of_kind["columns"], of_kind["needs"]
         self.notes: list[str] = []
