@@ -417,7 +417,7 @@ OTHER = [
     ("inspect_turn.eval", "user: Are you sure? Answer again.” where ours has “"),
     (
         "inspect_wording.eval",
-        "“of this price and has never been late with the rent. However…” where",
+        "“of this price and has never been late with the rent. However” where",
     ),
     ("lm_eval_system.jsonl", "“system: Answer no."),
     ("lm_eval_fewshot.jsonl", "(3 turn(s), ours 1): “20-year-old"),
