@@ -146,18 +146,6 @@ class Asking(Chosen):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sending:
-    """How requests are sent.
-
-    Attributes:
-        concurrency: requests under way at once. budget: stop before spending more US dollars.
-    """
-
-    concurrency: int | None = None
-    budget: float | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
 class NotebookRun(Chosen):
     """Which notebooks are run, and on what.
 
@@ -170,6 +158,3 @@ class NotebookRun(Chosen):
     limit: Clusters | None = None
     parameter: Annotated[Sequence[str], "-p"] = ()
     server: Server = NO_SERVER
-
-
-USUAL_SENDING = Sending()

@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 import orjson
 
@@ -21,7 +22,7 @@ from katayori.prompting.store import OF_SERVER, store_path
 from katayori.provenance import without_folder
 from katayori_tools import asking
 from katayori_tools.asking import Step, n_clusters, wanted
-from katayori_tools.choices import USUAL_SENDING, Asking, NotebookRun, Sending
+from katayori_tools.choices import Asking, NotebookRun
 from katayori_tools.collect import Summary, collect_sync
 from katayori_tools.notebooks import LAST, names, output_file, writable
 
@@ -33,8 +34,12 @@ CANNOT = {
 }
 
 
-def live(chosen: Asking, sending: Sending = USUAL_SENDING) -> int:
-    """Ask a sample of a profile's items now, then run the notebooks."""
+def live(chosen: Asking, *, concurrency: int | None = None, budget: float | None = None) -> int:
+    """Ask a sample of a profile's items now, then run the notebooks.
+
+    Args:
+        concurrency: requests under way at once. budget: stop before spending more US dollars.
+    """
     from katayori_tools.reproduce import folder_of, reproduce
 
     writable(paths.outputs_dir(), "KATAYORI_OUTPUTS")
@@ -56,7 +61,8 @@ def live(chosen: Asking, sending: Sending = USUAL_SENDING) -> int:
             base_url, pending = chosen.server.base_url, store.pending(requests)
             with asking.served(step.model, step.endpoint, base_url, pending) as url:
                 at = step.model, step.endpoint, store
-                summary = collect_sync(requests, *at, base_url=url, **vars(sending))
+                how: Any = {"concurrency": concurrency, "budget": budget}
+                summary = collect_sync(requests, *at, base_url=url, **how)
             _say(summary, step, requests, store)
     if limit == profiles.DEMONSTRATION and not chosen.models:
         print(f"a demonstration: {limit} clusters a paper; LIMIT=25 or more measures something")

@@ -9,7 +9,7 @@ from katayori.errors import KatayoriError
 from katayori.papers import paper_ids
 from katayori.prompting.models import get_model
 from katayori_tools import asking, live, planning, record
-from katayori_tools.choices import Asking, Sending, filled
+from katayori_tools.choices import Asking, filled
 
 
 def chosen(**given) -> Asking:
@@ -88,7 +88,7 @@ def test_live_stops_at_the_budget_and_says_how_to_go_on(house, monkeypatch):
     with Double() as double:
         of_model = chosen(models="gpt-4o", base_url=double.url, limit=1)
         with pytest.raises(KatayoriError, match=r"spending limit of \$0.001 reached; .*BUDGET="):
-            live.live(of_model, Sending(concurrency=1, budget=0.001))
+            live.live(of_model, concurrency=1, budget=0.001)
     assert 0 < double.asked < 20
     assert all(
         "temperature" not in body and len(body["messages"]) == 1 for body in double.requests
