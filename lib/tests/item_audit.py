@@ -1,9 +1,11 @@
-"""What can be said of study items without asking a model.
+"""What can be said of study items without asking a model, and one thing of answers: whether two
+models share their noise.
 
 Surface rules are the papers' own; shares of the option slots, doubles and order of mention are read
 from columns, so that a new data set is seen at once. The limits bind the second and third edition.
 """
 
+import itertools
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,11 +17,18 @@ from katayori.data import files
 from katayori.data.comparisons import RULES, rule_scores as pair_scores
 from katayori.data.jubaku import TIE, rule_scores
 from katayori.papers.jubaku_v2 import GROUP_WORD, group_words, leak_words
+from katayori.prompting import recordings
+from katayori.prompting.parsing import option_probabilities
+from katayori.prompting.yes_no import parse_yes_no
 
 #: A slot may be so far from its equal share, an order of mention and a rule from one half.
 OFF_SLOT, OFF_MENTION, OFF_CHANCE = 0.05, 0.02, 0.05
 #: Share of cases whose group is named in both reasons or in neither, at least.
 BOTH_REASONS = 2 / 3
+#: Correlation of residuals between two models, for shards of seed rule 2 with so many answers.
+COUPLED, ENOUGH = 0.05, 9450
+#: Sampled answers and the probabilities of the same items: prompts of 01.
+SAMPLED, PROBABLE = "de_answer_line", "de_answer_prefix"
 #: Columns whose texts a model may be shown; two items alike in all of them are doubles.
 TEXTS = """template filled_template passage context question answer_1 answer_2 reference proposal
 reason_biased reason_neutral option_0 option_1 option_2 option_a option_b answer_a answer_b"""
@@ -189,3 +198,56 @@ def _first_named(row: "pd.Series") -> str:
     if len(places) < 2 or min(places.values()) < 0 or len(set(places.values())) < 2:
         return ""
     return min(places, key=lambda who: places[who])
+
+
+# -- residuals of two models -----------------------------------------------------------------------
+
+
+def residual_rows(paper: str) -> Iterator[Row]:
+    """Correlations between models of what an item's own expectation does not explain.
+
+    y - P(yes), y 1 for yes. With a seed of its own for each model nothing is left to correlate;
+    with seed rule 1 two models share the draw.
+    """
+    entries = [one for one in recordings.manifest(paper).values() if one["prompt_id"] == SAMPLED]
+    for variant in sorted({entry["variant"] for entry in entries}):
+        of = {entry["model"]: entry for entry in entries if entry["variant"] == variant}
+        for one, two in itertools.combinations(sorted(of), 2):
+            residuals = [_residuals(paper, model, variant) for model in (one, two)]
+            r, n = correlation(*residuals)
+            rules = {seed_rule(of[model]) for model in (one, two)}
+            large = all(of[model]["count"] >= ENOUGH for model in (one, two))
+            holds = abs(r) < COUPLED or rules != {"2"} or not large
+            yield _row(f"seed rule {'/'.join(sorted(rules))}", variant, n, r, holds)
+
+
+def seed_rule(entry: Row) -> str:
+    """The seed rule of a shard as the manifest says it; `constant` for the paper's literal seed."""
+    if isinstance(entry["request"].get("seed"), int):
+        return "constant"
+    return str(entry.get("seed_rule", 1))
+
+
+def _residuals(paper: str, model: str, variant: str) -> "pd.Series":
+    """y - P(yes) by item, first repetition; P(yes) of `study` where the variant has none.
+
+    P(yes) is that of the forced prefix, P(yes) + P(no) = 1.
+    """
+    answered, chances = {}, {}
+    for row in recordings.read(paper, model, SAMPLED, variant):
+        parsed = parse_yes_no(row["text"], row["finish"])
+        if row.get("repetition", 0) == 0 and row["outcome"] == parsed.outcome == "ok":
+            answered[row["item_id"]] = float(parsed.answer == "yes")
+    at = variant if recordings.entry(paper, model, PROBABLE, variant) else ""
+    if recordings.entry(paper, model, PROBABLE, at):
+        for row in recordings.read(paper, model, PROBABLE, at):
+            shares = option_probabilities(recordings.to_response(row).top, ("yes", "no"))
+            if shares["yes"] + shares["no"] > 0:
+                chances[row["item_id"]] = shares["yes"] / (shares["yes"] + shares["no"])
+    return (pd.Series(answered, dtype=float) - pd.Series(chances, dtype=float)).dropna()
+
+
+def correlation(one: "pd.Series", two: "pd.Series") -> tuple[float, int]:
+    """Pearson's r of the items that both hold, and their number; NaN of fewer than four."""
+    both = pd.concat([one, two], axis=1, join="inner").dropna()
+    return float(both.corr().to_numpy()[0, 1]) if len(both) > 3 else float("nan"), len(both)

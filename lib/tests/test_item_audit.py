@@ -56,6 +56,17 @@ def test_the_card_of_study_sets_counts_the_items_of_each():
         assert f"{row} |" in text or re.search(rf"{re.escape(row)}, [\d,]+ of them new \|", text)
 
 
+@pytest.mark.slow_all
+def test_models_share_no_noise_under_rule_2_and_do_under_rule_1():
+    rows = [row for paper in paper_ids() for row in item_audit.residual_rows(paper)]
+    assert not item_audit.broken(rows)
+    first = [row for row in rows if row["what"] == "seed rule 1" and row["n"] > 400]
+    assert first and all(row["value"] > 0.6 for row in first)
+    anew = [row for row in rows if (row["what"], row["where"]) == ("seed rule 2", "seed2")]
+    assert max(row["n"] for row in anew) > 4000
+    assert all(abs(row["value"]) < item_audit.COUPLED for row in anew)
+
+
 # -- what it sees --------------------------------------------------------------------------------
 
 
@@ -138,3 +149,45 @@ def test_a_pair_in_one_order_of_mention_only_is_seen():
     assert not held_to(**both | {"mention": words * 12})
     one = both | {"mention": np.repeat(words, 12)}
     assert held_to(**one) == ["pairs in both orders of mention"]
+
+
+def shard_rows(draws, chance) -> dict[str, list[dict]]:
+    """The rows of two shards of one model: answers drawn, and the chances behind them."""
+    rows: dict[str, list[dict]] = {item_audit.SAMPLED: [], item_audit.PROBABLE: []}
+    for n, (draw, p) in enumerate(zip(draws, chance, strict=True)):
+        word = "yes" if draw < p else "no"
+        row = {"item_id": f"i{n}", "outcome": "ok", "finish": "stop", "tokens": [1, 1]}
+        top = [[" yes", float(np.log(p))], [" no", float(np.log1p(-p))]]
+        rows[item_audit.SAMPLED].append(row | {"text": f"Answer: {word}"})
+        rows[item_audit.PROBABLE].append(row | {"text": word, "top": top})
+    return rows
+
+
+@pytest.mark.parametrize("share, held", [(0, True), (1, False), (0.12, False)])
+def test_noise_that_two_models_share_breaks_the_limit_of_seed_rule_2(monkeypatch, share, held):
+    """A `share` of the items has one draw for both models; the others have one for each."""
+    rng = np.random.default_rng(0)
+    n = item_audit.ENOUGH
+    draws = rng.random((2, n))
+    draws[1] = np.where(rng.random(n) < share, draws[0], draws[1])
+    chance = rng.uniform(0.2, 0.8, (2, n))
+    rows = {f"m{k}": shard_rows(draws[k], chance[k]) for k in range(2)}
+    entries = {
+        (model, prompt, variant): {
+            "model": model,
+            "prompt_id": prompt,
+            "variant": variant,
+            "count": n,
+            "seed_rule": 2,
+            "request": {"seed": "per model, item and repetition"},
+        }
+        for model in rows
+        for prompt, variant in ((item_audit.SAMPLED, "seed2"), (item_audit.PROBABLE, ""))
+    }
+    recorded = item_audit.recordings
+    monkeypatch.setattr(recorded, "manifest", lambda paper: entries)
+    monkeypatch.setattr(recorded, "entry", lambda paper, *shard: entries.get(shard))
+    monkeypatch.setattr(recorded, "read", lambda paper, m, prompt, variant: iter(rows[m][prompt]))
+    [row] = item_audit.residual_rows("discrim_eval")
+    assert (row["where"], row["n"], row["holds"]) == ("seed2", n, held)
+    assert len(item_audit.broken([row])) == (not held)

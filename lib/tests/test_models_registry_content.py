@@ -54,6 +54,56 @@ def test_endpoints_are_complete_and_local_ones_on_loopback():
             assert re.fullmatch(r"[A-Z_]+_API_KEY", e["key_env"])
 
 
+def test_discrim_eval_matches_its_table_2():
+    """DE-9 to DE-11: dates, sizes and access as printed; thinking and seed exceptions; Q4_K_M
+    through Ollama.
+    """
+    ours = by_name("discrim_eval")
+    table = paper_facts.printed("discrim_eval", "models")
+    assert len(table) == len(ours) == 9
+    for row in table.itertuples():
+        m = ours[row.model]
+        assert (m["developer"], m["release_date"]) == (row.developer, row.release_date)
+        assert m["size_b"] == row.size_b_params or (
+            m["size_b"] is None and row.size_b_params != row.size_b_params
+        )
+        assert m["access"] == row.access.split("_")[0]
+        if m["access"] == "open":
+            assert (m["endpoint"], m["quantisation"]) == ("ollama", "Q4_K_M")
+            assert m["tag"].endswith("q4_K_M") and m["tag"].startswith(m["vendor_id"])
+        off = "thinking disabled" in str(row.setting_note)
+        assert (m["thinking"] == "off") == off, row.model
+    claude, gemini = ours["ClaudeSonnet4"], ours["Gemini2.5Flash"]
+    assert claude["supports"]["seed"] is False and claude["vendor_id"].endswith("20250514")
+    assert gemini["extra_body"] == {"reasoning_effort": "none"}
+    assert ours["DeepSeek-R1"]["vendor_id"] == "deepseek-r1:70b"
+    assert ours["DeepSeek-R1"]["thinking"] == ours["Qwen3"]["thinking"] == "on"
+
+
+def test_other_papers_models():
+    groups = paper_facts.printed("persona_jbbq", "models").set_index("model").group
+    assert groups.to_dict() == {
+        name: m["group"] for name, m in by_name("persona_jbbq").items()
+    }  # PJ-13
+    assert MODELS["gemini-2.5-pro"]["thinking"] == "always"
+    judge = by_name("logprob_judge")["gpt-4o-2024-11-20"]  # LJ-4
+    assert judge["vendor_id"] == "gpt-4o-2024-11-20" and judge["endpoint"] == "openai"
+    assert ENDPOINTS["openai"]["supports"]["top_logprobs_max"] == 20
+    for row in paper_facts.printed("jubaku_v2", "models").itertuples():  # JU-10
+        assert by_name("jubaku_v2")[row.model]["vendor_id"] == row.full_name
+    assert "generator" in MODELS["gpt-5.1-2025-11-13"]["roles"]["jubaku_v2"]  # JU-4
+    swallow = {n: m for n, m in by_name("inter_jbbq").items() if n.startswith("Sw")}  # IJ-13
+    assert {
+        n: (re.search(r"-(\d+B)-", m["vendor_id"])[1], m["base_model"]) for n, m in swallow.items()
+    } == {
+        "Sw8B": ("8B", True),
+        "Sw8B+inst": ("8B", False),
+        "Sw70B": ("70B", True),
+        "Sw70B+inst": ("70B", False),
+    }
+    assert all(m["base_model"] == ("Instruct" not in m["vendor_id"]) for m in swallow.values())
+
+
 @pytest.mark.parametrize(
     ("block", "name", "change", "says"),
     [
