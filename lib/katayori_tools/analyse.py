@@ -431,7 +431,7 @@ def other_tools(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 #: What is measured of each kind of log.
-MEASURED = {"discrim_eval": of_decisions, "judge": of_verdicts, "bbq": of_persons}
+MEASURED = {"decisions": of_decisions, "judge": of_verdicts, "bbq": of_persons}
 
 
 # -- the page --------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ from katayori.prompting.models import Server, get_model
 from katayori.prompting.prompts import load_prompts
 from katayori.prompting.requests import build
 from katayori_tools import cli, live
+from katayori_tools.asking import STUDY, Step
 from katayori_tools.send import MAX_TEXT, read_completion, wire_body
 
 
@@ -119,7 +120,14 @@ def several_tokens(n, start=0):
     return requests
 
 
-def test_a_server_that_refuses_the_field_is_asked_without_it(store, capfd, monkeypatch):
+@pytest.fixture
+def asked():
+    """The step that a line on its outcome names."""
+    model, endpoint = get_model("m@custom")
+    return Step("discrim_eval", "m@custom", model, endpoint, [], STUDY)
+
+
+def test_a_server_that_refuses_the_field_is_asked_without_it(store, capfd, monkeypatch, asked):
     """Said once; the answers lie under the keys of the requests as planned."""
     monkeypatch.setitem(
         PLAIN, "refused", (400, '{"error": {"message": "logprobs is not supported"}}', {})
@@ -130,15 +138,16 @@ def test_a_server_that_refuses_the_field_is_asked_without_it(store, capfd, monke
         assert run(double, store, texts(30)).asked == 0
     said = capfd.readouterr().err
     assert said.count("refuses log probabilities (status 400: logprobs is not supported)") == 1
-    live._say_logprobs(store, texts(30))
+    live._say(done, asked, texts(30), store)
     assert "30 of 30 answers came without log probabilities" in capfd.readouterr().out
 
 
-def test_what_comes_back_decides_not_the_name(store, capfd):
+def test_what_comes_back_decides_not_the_name(store, capfd, asked):
     """Some answers of one server without: counted. Of a vendor a missing one is a failure."""
     with Double(["no_logprobs", None, "empty_logprobs", None]) as double:
-        assert run(double, store, texts(4), concurrency=1).outcomes == {"ok": 4}
-    live._say_logprobs(store, texts(4))
+        done = run(double, store, texts(4), concurrency=1)
+    assert done.outcomes == {"ok": 4}
+    live._say(done, asked, texts(4), store)
     assert "2 of 4 answers came without log probabilities" in capfd.readouterr().out
     with Double(["no_logprobs"]) as double:
         assert run(double, store, several_tokens(1, start=50)).outcomes == {"error": 1}

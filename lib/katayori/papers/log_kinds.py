@@ -85,7 +85,7 @@ def _items(log: Log) -> pd.Series:
 # -- decisions and verdicts ------------------------------------------------------------------------
 
 
-def discrim_eval(log: Log) -> pd.DataFrame:
+def decisions(log: Log) -> pd.DataFrame:
     """Decisions as numbers, 0 for no, 1 for yes; `factor <name>` holds the levels of a factor."""
     frame = answers_of(log, "question")
     own, logs = log.column("value"), log.places("logp")
