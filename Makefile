@@ -67,9 +67,9 @@ gates: setup  ## layout, lint and types of library, tools, tests and notebooks
 	@if $(BIN)/python -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))'; then $(TYPES); \
 	  else echo 'gates: types are checked under Python 3.11 only, where numpy is the one they are written for' >&2; fi
 
-# In one process: each worker would import everything once more, which takes longer than the tests.
+# In two processes: each imports everything once more.
 check: gates  ## gates and what finds a break in a minute
-	$(PYTEST) -q -m 'quick and not slow' lib/tests
+	$(PYTEST) -q -n 2 --dist loadfile -m 'quick and not slow' lib/tests
 
 test: reproduce gates  ## gates, all tests but the slowest, each notebook against its outputs (PAPERS=01: one paper's)
 	$(PYTEST) $(PARALLEL) -m 'not slow_all' $(call option,PAPERS,papers) $(NBVAL)

@@ -324,6 +324,8 @@ def reproduce(run: NotebookRun, *, jobs: Jobs = 2, timeout: int = 1800, force: b
                 reason = "asked for" if force else reason
                 say(job.paper, f"to run ({reason})" if reason else "up to date")
                 due += [job] if reason else []
+            # A long one that begins last would run alone at the end.
+            due.sort(key=lambda job: job.notebook.stat().st_size, reverse=True)
             causes = zip(due, pool.map(_run, due), strict=True)
             failures |= {job.paper: cause for job, cause in causes if cause}
     for paper, cause in failures.items():

@@ -54,7 +54,7 @@ QUICK = {
     models_registry_content notebook_contract
     packaging project prompting_exchange prompting_parsing prompting_recordings
     prompting_verdicts published reason_rules report_exercises report_results report_tables
-    results_keep results_rows run_folders second_jubaku_v2 seed_rules study traceability
+    results_keep results_rows run_folders second_jubaku_v2 seed_rules traceability
     verdict_forms wire
     written_exercises
     """.split()
