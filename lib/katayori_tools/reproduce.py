@@ -20,7 +20,7 @@ from collections.abc import Iterable, Mapping
 from concurrent import futures
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from katayori import paths, profiles, run_folders
 from katayori.data import paper_facts
@@ -393,6 +393,8 @@ def run_alone(job: Job) -> str:
     Returns why it failed, which leaves `<name>.failed.ipynb` in the final folder.
     """
     os.environ.update(job.env)
+    # A second and a half for grammars of web addresses, which no notebook is checked against.
+    sys.modules.setdefault("rfc3987_syntax", cast(Any, None))
     from katayori_tools.pages import write_report
 
     logging.getLogger("papermill").setLevel(logging.WARNING)

@@ -61,8 +61,10 @@ def read_yaml(path: Path, what: str) -> Any:
 def _parsed(text: str, where: str) -> Any:
     import yaml
 
+    # The loader in C, ten times as fast, where PyYAML was built with it.
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
-        return yaml.safe_load(text)
+        return yaml.load(text, loader)  # noqa: S506 - both are safe loaders
     except yaml.YAMLError as e:
         cause = " ".join(str(e).split())
         raise KatayoriError(f"{where}: not readable YAML ({cause})") from None

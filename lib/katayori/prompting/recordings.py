@@ -13,6 +13,7 @@ import gzip
 import hashlib
 import json
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -88,7 +89,17 @@ def item_ids(
     """The items that some shard of a prompt and variant holds (of one of `models`, if given)."""
     recorded = [entry["model"] for entry in shards(paper, prompt_id, variant)]
     chosen = [model for model in recorded if models is None or model in models]
-    return {row["item_id"] for model in chosen for row in read(paper, model, prompt_id, variant)}
+    ids = set[str]()
+    for model in chosen:
+        sums = [one["sha256"] for one in files(paper, model, prompt_id, variant).values()]
+        ids |= _ids(paper, model, prompt_id, variant, paths.data_dir(), *sums)
+    return ids
+
+
+@lru_cache(maxsize=256)
+def _ids(paper: str, model: str, prompt_id: str, variant: str, *state: Any) -> frozenset[str]:
+    """The items of a shard; `state` is the folder of all data and the sums of the shard's files."""
+    return frozenset(row["item_id"] for row in read(paper, model, prompt_id, variant))
 
 
 def read(paper: str, model: str, prompt_id: str, variant: str = "") -> Iterator[dict[str, Any]]:
