@@ -194,7 +194,8 @@ def main() -> int:
     print(f"first collected: {got['import']['said']}")
     print(f"in the end: {got['again']['said']}")
     print(f"goal: no peak above {GROWTH:g} times that of the small batch, and no answer lost")
-    good &= f"{n:,} of {n:,} answered" in got["again"]["said"]
+    answered, _, asked, *_ = got["again"]["said"].split()  # more: what waited for an answer
+    good &= answered == asked
     print("all goals met" if good else "A GOAL WAS MISSED")
     return 0 if good else 1
 
