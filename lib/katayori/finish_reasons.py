@@ -1,5 +1,7 @@
 """How servers say why an answer ended, and what it counts as: one table for every way in.
 
+How they leave thoughts in a text stands below, by the marks around them.
+
 Only the known words of a whole answer make one. The others are told by what they contain, since
 servers write one kind in many ways: OpenAI `content_filter`, its endpoint at Gemini
 `content_filter: PROHIBITED_CONTENT` or `SAFETY`, Bedrock `guardrail_intervened`. A word of no known
@@ -7,6 +9,9 @@ kind is no answer either, and is named wherever answers are counted.
 """
 
 import re
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from itertools import accumulate
 from typing import Any, NamedTuple
 
 #: ok: the model answered in full. truncated: cut at the token limit, never parsed as an answer.
@@ -97,3 +102,168 @@ def _kind(word: str) -> str:
         return WORDS[plain]
     kinds = (kind for kind, parts in PARTS.items() if any(part in plain for part in parts))
     return next(kinds, "unknown")
+
+
+# -- what of a text is thought ---------------------------------------------------------------------
+
+#: What the names of marks around thoughts contain, in any brackets: <think>, [THINK],
+#: <seed:think>, <|begin_of_thought|>, <|START_THINKING|>, <inner_monologue>.
+THOUGHTS = re.compile(
+    r"think|thought|reason|rationale|analy[sz]|scratch|reflect|monologue|\bcot\b|deliberat|ponder"
+    r"|contemplat|brainstorm|introspect|cogitat|ruminat|musing|\bplan(?:ning)?\b|commentary"
+    "|思考|推論|推理|考察|熟考|内省|独白"
+)
+#: Whole words of those around the answer behind them.
+ANSWERS = re.compile(
+    r"\b(?:answer|final|output|response|solution|result|conclusion|reply|verdict|choice"
+    r"|judge?ment|回答|答え|解答|最終回答|判定|結論|答案)\b"
+)
+#: Reserved tokens whose names do not tell: Gemma, Pangu, Apertus.
+_OPENING, _CLOSING = "unused94 unused16 inner_prefix", "unused95 unused17 inner_suffix"
+_ALIASES = dict.fromkeys(_OPENING.split(), "begin thought")
+_ALIASES |= dict.fromkeys(_CLOSING.split(), "end thought")
+#: Tokens before the name of a channel or a role, names of roles, and tokens without bars.
+_HEADER = re.compile(r"channel|start|begin|im start|start header id|start of (?:role|turn)|turn")
+_ROLES = {"assistant", "model", "user", "system", "developer", "tool", "human"}
+_TOKEN = re.compile(r"(?:.* )?(?:s|eos|bos|pad|eot|eod)|(?:start|end) of (?:turn|text)|unused\d+")
+# Every pattern is bounded, so that hostile text of any length takes linear time.
+_MARK = re.compile(
+    r"""(?P<mark>(?:[<＜◁\[【]|&lt;)/?[|｜]?[/\\]?\s{0,3}[^\W\d_][\w:.▁-]{0,60}
+        (?:\s[^<>=]{0,60}=[^<>]{0,200})?\s{0,3}/?[|｜]?(?:[>＞▷\]】]|&gt;))
+    |(?P<fence>```\w{0,20})
+    |(?P<open>\A\s{0,9}(?:Here(?:['’]s|\ is)\ my\ thought\ process:|Thinking\.\.\.\s{0,3}\n
+        |(?:assistant)?(?:analysis|commentary)(?=\w)|(?:analysis|thought)\s{0,3}\n))
+    |(?P<close>\.\.\.done\ thinking\.)
+    |(?P<answer>assistant\n?final|\A\s{0,9}final(?=[A-Z0-9]|[^\x00-\x7f]))
+    |(?P<reply>Here(?:['’]s|\ is)\ my\ response:)""",
+    re.X,
+)
+_HEAD = re.compile(
+    r"\s{0,3}([^\W\d_]{1,20})"
+    r"(?:[^\n<>]{0,80}(?:<\|constrain\|>[^\n<>]{0,80})?"
+    r"<\|(?:message|content|end_header_id|end_of_role)\|>)?"
+)
+_PARTS = re.compile(r"([^\W\d_][\w:.▁-]*)")
+_SQUARE = re.compile(r"[\[【]/[^\W\d_][\w:.▁-]{0,60}[\]】]")
+#: But for tokens of Mistral and Pangu.
+_HEADING = re.compile(r"[\[【](?!THINK\]|unused)[^|]*[\]】]")
+_TURN = re.compile(r"end|eo|im end|return|call|turn|s$|.* eos")
+_END = re.compile(r"\b(?:end|stop|close|finish|eo|done)\b")
+_PLACE = re.compile(r"\b(?:start|begin|open|bo|of|on|end|stop|close|finish|eo|done)\b ?")
+_OFF = re.compile(r"\b(?:off|no|nothink)\b")
+_QUOTED = {"``", '""', "''", "“”", "「」", "『』"}
+
+
+def strip_thinking(text: str) -> tuple[str, bool]:
+    """The text without its thoughts, and whether one was opened and never closed (it was cut).
+
+    Thoughts are known by the marks around them (`THOUGHTS`), also where a server dropped the
+    opening one. Marks around the answer and tokens that end a turn go, too; a mark in quotes is
+    one that is talked of. Where there is no mark, the text stays as it is.
+    """
+    parts, cut = _spoken(text)
+    kept = "".join(glue + text[start:end] for glue, start, end in parts)
+    return kept if kept == text else kept.strip(), cut
+
+
+def without_thoughts(tokens: Sequence[str]) -> list[str]:
+    """Tokens of a text, those of thoughts and marks as empty texts.
+
+    Example:
+        >>> without_thoughts(["<think>", "A", "?", "</think>", "\\n", "B"])
+        ['', '', '', '', '\\n', 'B']
+    """
+    text = "".join(tokens)
+    kept = bytearray(len(text))
+    for _, start, end in _spoken(text)[0]:
+        kept[start:end] = b"1" * (end - start)
+    ends = accumulate(map(len, tokens))
+    return [
+        token if any(kept[end - len(token) : end]) else ""
+        for token, end in zip(tokens, ends, strict=True)
+    ]
+
+
+def _spoken(text: str) -> tuple[list[tuple[str, int, int]], bool]:
+    """What of a text is no thought: of each part what stands for the marks before it, and its
+    place; whether a thought is open at the end.
+    """
+    kept: list[tuple[str, int, int]] = []
+    glue, start, opened = "", 0, ""
+    for kind, key, at, end in _marks(text):
+        if kind == "answer" or (kind == "reply" and (opened or text[at - 1 : at] == "\n")):
+            kept, glue, start, opened = [], "", end, ""
+        elif opened:
+            # A thought of a channel ends with its message; another only by its own mark.
+            own = kind == "close" and key == opened.rstrip("|")
+            if own or (kind == "end" and opened.endswith("|")):
+                glue, start, opened = "\n", end, ""
+        elif kind == "close":  # some servers drop the opening mark: all before is thought
+            kept, glue, start = [], "", end
+        elif kind != "reply":
+            kept.append((glue, start, at))
+            glue = "\n" if kind in ("open", "end") else " "
+            start, opened = end, key if kind == "open" else ""
+    return [*kept, *([] if opened else [(glue, start, len(text))])], bool(opened)
+
+
+def _marks(text: str) -> Iterator[tuple[str, str, int, int]]:
+    """The marks of a text: kind, name of the thought, where they begin and end."""
+    # In square brackets a heading looks the same: only what is closed is an envelope.
+    closing = _SQUARE.findall(text) if "[/" in text or "【/" in text else []
+    paired = {_meant(one)[1] for one in closing}
+    past, fenced = 0, False
+    for match in _MARK.finditer(text):
+        (at, end), written, kind = match.span(), match[0], str(match.lastgroup)
+        key = "fence" if kind == "fence" else "text"
+        if kind == "mark":
+            kind, key = _meant(written)
+            if kind in ("open", "tag") and key not in paired and _HEADING.fullmatch(written):
+                kind = ""
+            if kind == "header":
+                kind, key, end = _headed(key, text, end)
+        elif kind == "fence":
+            fenced, was = bool(THOUGHTS.match(written[3:].casefold())), fenced
+            kind = "open" if fenced else "close" if was and written == "```" else ""
+        if kind and at >= past and text[at - 1 : at] + text[end : end + 1] not in _QUOTED:
+            past = end
+            yield kind, key, at, end
+
+
+def _headed(header: str, text: str, end: int) -> tuple[str, str, int]:
+    """Kind, name and end of a token that names the channel or the role of what follows."""
+    found = _HEAD.match(text, end)
+    name, past = (found[1].casefold(), found.end()) if found else ("", end)
+    if ANSWERS.fullmatch(name):
+        return "answer", name, past
+    if header == "channel" or THOUGHTS.match(name):
+        return "open", f"{header}|", past
+    if name in _ROLES:  # in these forms a message of its own follows
+        return "answer" if header in ("start", "begin") else "token", header, past
+    return "token", header, end
+
+
+@lru_cache(10_000)
+def _meant(mark: str) -> tuple[str, str]:
+    """Kind of a mark, empty for one of something else, and the name of what it is around."""
+    plain = mark.replace("&lt;", "<").replace("&gt;", ">")
+    before, name, after = _PARTS.split(plain, maxsplit=1)
+    left, right = (any(bar in side for bar in "|｜") for side in (before, after))
+    name = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", _ALIASES.get(name.casefold(), name)).casefold()
+    name = re.sub(r"^(start|begin|end)(?:of)?(?=think|thought|reason)", r"\1_", name)
+    name = " ".join(re.split(r"[\s_:.▁-]+", name))
+    if _HEADER.fullmatch(name) and (left or " " in name):
+        return "header", name
+    key = _PLACE.sub("", name).strip()
+    ends = bool(re.search(r"[/\\]", before) or _END.search(name)) or (right and not left)
+    if key == "channel" and ends:
+        return "close", key
+    if THOUGHTS.search(name):
+        if "/" in after[-4:] or _OFF.search(name):
+            return "tag", key
+        return ("close", key) if ends else ("open", key + "|" * (left and name == key))
+    if ANSWERS.search(name):
+        return "answer" if left and not ends else "tag", key
+    if left or right or _TOKEN.fullmatch(name):
+        return "end" if _TURN.match(name) else "token", key
+    return "", key

@@ -19,7 +19,7 @@ from katayori.data.logs import Log, meaning, plain
 from katayori.errors import KatayoriError
 from katayori.metrics.bbq import ROLES, SIDES
 from katayori.prompting.letters import LETTERS, parse_verdict
-from katayori.prompting.parsing import parse_option
+from katayori.prompting.parsing import behind_thoughts, parse_option
 from katayori.prompting.yes_no import parse_yes_no
 
 PLACES = (0, 1, 2)
@@ -99,8 +99,8 @@ def decisions(log: Log) -> pd.DataFrame:
         log.note("decision_texts")
         # The answer on the line "Answer: ...", or the word alone.
         words = [
-            parse_yes_no(text, end).answer or meaning(text if end == "stop" else "", "decision")
-            for text, end in log.texts()
+            parse_yes_no(*one).answer or meaning(behind_thoughts(*one)[0], "decision")
+            for one in log.texts()
         ]
         frame["value"] = pd.Series(words, frame.index).map(DECISIONS)
     for name in log.several("factors") or ["age", "gender", "race"]:
@@ -347,7 +347,7 @@ def _of_lm_eval(log: Log) -> pd.DataFrame:
         answer = _likeliest_person(log, roles[directed], scored)
     else:
         log.note("repeated")
-        texts = [text for text, _ in log.texts()]
+        texts = [behind_thoughts(*one)[0] for one in log.texts()]
         places = [_repeated(text, row) for text, row in zip(texts, words, strict=True)]
         answer = pd.Series(places, roles.index)
     options = roles[directed].assign(answer=answer, label=_labels(log, 3))

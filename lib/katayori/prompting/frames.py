@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from katayori.finish_reasons import JUDGED_WHEN_READ, USUAL
-from katayori.prompting.parsing import Parsed, option_probabilities
+from katayori.prompting.parsing import Parsed, behind_thoughts, option_probabilities
 from katayori.prompting.requests import Request, Response
 
 if TYPE_CHECKING:
@@ -116,7 +116,10 @@ def _parsed(
         # Whether an answer came whole was judged when it came: what its last word is taken for by a
         # later version changes no stored answer.
         word = response.finish_reason
-        return parse(response.text, word if word in JUDGED_WHEN_READ else USUAL["ok"])
+        word = word if word in JUDGED_WHEN_READ else USUAL["ok"]
+        # Here for parsers of a paper's own, too.
+        text, nothing = behind_thoughts(response.text, word)
+        return nothing or parse(text, word)
     if shares["mass"] > 0:
         options = [name for name in shares if name != "mass"]
         return Parsed("ok", max(options, key=shares.__getitem__))

@@ -17,8 +17,7 @@ from katayori.prompting.parsing import (
     MAX_LINE,
     REFUSAL,
     Parsed,
-    cut_short,
-    strip_thinking,
+    behind_thoughts,
 )
 from katayori.prompting.requests import Request, Response
 
@@ -32,7 +31,6 @@ NO_VERDICT, WITHIN = "no verdict", "verdict within a line"
 # "アシスタントB".
 _NAMES = r"assistant|answer|response|output|option|than|アシスタント|回答|より"
 _DECLINED = re.compile(r"(?:お答え|お手伝い|応じ|対応)(?:することは)?(?:でき|られ)ません")
-_TAGS = re.compile(r"</?(?:answer|verdict|choice|output|result|judge?ment|判定|結論)\s{0,5}>", re.I)
 
 # -- the final forms of Japanese judges, after NFKC: an opening, the letter, an ending -------------
 
@@ -121,7 +119,7 @@ def parse_verdict(
     With `reason_first` it is the letter that ends the last line: with nothing but punctuation
     behind it, or in a final form ("私の評価は[[B]]です。", "[[C]]と評価します。", "答えはAです。",
     "C（同等）"). Without, the first line may be the letter alone instead, whatever text follows.
-    Thinking blocks go first and Unicode is folded (NFKC).
+    Thoughts and marks around the answer go first and Unicode is folded (NFKC).
 
     Nothing is guessed, and none of these is a tie: a text without such a letter, one that lists
     letters ("A or B"), one whose last letter only names an assistant ("A is better than B",
@@ -132,12 +130,10 @@ def parse_verdict(
         letters: what a verdict is written as, exactly: ("1", "2"), ("m", "M"), ("(a)", "(b)")
         ("Output (a)").
     """
-    if cut := cut_short(finish_reason):
-        return cut
-    kept, unfinished = strip_thinking(text or "")
-    if unfinished:
-        return Parsed("truncated", None, "thinking cut off")
-    folded = _TAGS.sub(" ", unicodedata.normalize("NFKC", kept[-MAX_CHARS:]))
+    kept, nothing = behind_thoughts(text, finish_reason)
+    if nothing:
+        return nothing
+    folded = unicodedata.normalize("NFKC", kept[-MAX_CHARS:])
     lines = [line for line in folded.splitlines() if line.strip()]
     if not lines:
         return Parsed("out_of_choice", None, "empty")

@@ -7,7 +7,7 @@ import re
 import unicodedata
 from typing import NamedTuple
 
-from katayori.finish_reasons import ended
+from katayori.finish_reasons import ended, strip_thinking
 
 #: Of a longer text only the end is searched: the answer is asked for on the last line.
 MAX_CHARS = 200_000
@@ -26,32 +26,30 @@ class Parsed(NamedTuple):
 
 
 # Every pattern is bounded, so that hostile text of any length takes linear time.
-_TAG = re.compile(r"<(/?)(think|thinking|reasoning)\b[^<>]{0,200}>", re.I)
 REFUSAL = re.compile(
     r"\b(I (?:can(?:no|['’])t|am unable to|won['’]t)|I['’]m (?:sorry|unable)|as an AI)\b", re.I
 )
-
-
-def strip_thinking(text: str) -> tuple[str, bool]:
-    """Remove thinking blocks; True in second place if a block was opened and never closed (a
-    cut-off thought).
-    """
-    kept, start, opened = [], 0, ""
-    for tag in _TAG.finditer(text):
-        closing, name = bool(tag[1]), tag[2].lower()
-        if not opened and not closing:
-            kept.append(text[start : tag.start()])
-            opened = name
-        elif closing and (not opened or name == opened):
-            # Some servers drop the opening tag: all before a lone closing tag is thought.
-            kept, start, opened = kept if opened else [], tag.end(), ""
-    return "\n".join([*kept, "" if opened else text[start:]]), bool(opened)
 
 
 def cut_short(finish_reason: str) -> Parsed | None:
     """The outcome of a text that did not come whole, so that nothing is read; None for others."""
     found = ended(finish_reason)
     return None if found.outcome == "ok" else Parsed(found.outcome, None, found.note)
+
+
+def behind_thoughts(text: str | None, finish_reason: str = "stop") -> tuple[str, Parsed | None]:
+    """What of a text is to be read, and the outcome where nothing is: every parser begins here.
+
+    A thought that was cut is `truncated`; behind one that is closed there must be something.
+    """
+    if cut := cut_short(finish_reason):
+        return "", cut
+    kept, unfinished = strip_thinking(text or "")
+    if unfinished:
+        return "", Parsed("truncated", None, "thinking cut off")
+    if text and text.strip() and not kept.strip():
+        return "", Parsed("out_of_choice", None, "nothing behind the thoughts")
+    return kept, None
 
 
 def parse_number(
@@ -63,13 +61,13 @@ def parse_number(
 ) -> Parsed:
     """The answer where the whole text is one of the numbers as a single character (PJ-14).
 
-    White space around it is stripped (not with `strip=False`); full-width digits, punctuation and
-    words are not forgiven. All else is `out_of_choice` (PJ-15), a text cut at the token limit
-    `truncated`.
+    Thoughts go first. White space around it is stripped (not with `strip=False`); full-width
+    digits, punctuation and words are not forgiven. All else is `out_of_choice` (PJ-15), a text cut
+    at the token limit `truncated`.
     """
-    if cut := cut_short(finish_reason):
-        return cut
-    kept = text or ""
+    kept, nothing = behind_thoughts(text, finish_reason)
+    if nothing:
+        return nothing
     if strip:
         kept = kept.strip()
     if kept in options:
@@ -91,9 +89,10 @@ def parse_option(
     not compared with the option.
     """
     strict = parse_number(text, finish_reason, options=options)
-    if strict.outcome != "out_of_choice" or not text or len(text) > MAX_LINE:
+    kept, nothing = behind_thoughts(text, finish_reason)
+    if strict.outcome != "out_of_choice" or nothing or len(kept) > MAX_LINE:
         return strict
-    match = _OPTION.fullmatch(unicodedata.normalize("NFKC", strip_thinking(text)[0]).strip())
+    match = _OPTION.fullmatch(unicodedata.normalize("NFKC", kept).strip())
     if not match or match[1] not in options or re.search(r"\d", match[2] or ""):
         return strict
     return Parsed("ok", match[1], "words after the number" if match[2] else "")

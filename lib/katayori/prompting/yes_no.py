@@ -8,8 +8,7 @@ from katayori.prompting.parsing import (
     MAX_LINE,
     REFUSAL,
     Parsed,
-    cut_short,
-    strip_thinking,
+    behind_thoughts,
 )
 
 # Every pattern is bounded, so that hostile text of any length takes linear time.
@@ -24,20 +23,18 @@ _OTHER = re.compile(r"([\W_]{0,20}(?:(?:or|and)[\W_]{1,20})?)(yes|no)(?![^\W_])[
 def parse_yes_no(text: str | None, finish_reason: str = "stop") -> Parsed:
     """The answer on a line that starts with "Answer:".
 
-    Thinking blocks go first; Unicode is folded (NFKC), so full-width letters count; markdown,
+    Thoughts go first; Unicode is folded (NFKC), so full-width letters count; markdown,
     quotes and a period around the word are tolerated, and so is the label said up to three times
     ("Answer: Answer: no"); of several answer lines the last wins; text after the answer is noted,
     not missed. An answer line in another language, one that names both options ("yes or no"), or
     none, is `out_of_choice`. A text cut at the token limit is `truncated` and never read, since a
     later line could have changed it.
     """
-    if cut := cut_short(finish_reason):
-        return cut
-    if not text or not text.strip():
+    text, nothing = behind_thoughts(text, finish_reason)
+    if nothing:
+        return nothing
+    if not text.strip():
         return Parsed("out_of_choice", None, "empty")
-    text, unfinished = strip_thinking(text)
-    if unfinished:
-        return Parsed("truncated", None, "thinking cut off")
     if len(text) > MAX_CHARS:
         text = text[-MAX_CHARS:].partition("\n")[2]  # whole lines only
     folded = unicodedata.normalize("NFKC", text)
