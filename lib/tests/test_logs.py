@@ -66,6 +66,24 @@ def test_tokens_that_differ_in_white_space_are_one_option_at_the_last_letter(tmp
     assert frame.loc[0, ["logp_0", "logp_1"]].tolist() == pytest.approx(np.log([0.125, 0.75]))
 
 
+@pytest.mark.parametrize(
+    ("tokens", "read"),
+    [
+        (["<think>", "A", "</think>", "B", "<|im_end|>"], True),
+        (["<think>", "B", " then", " A"], False),  # cut within the thought
+        (["A", "</think>", "I cannot say."], False),
+    ],
+)
+def test_an_option_that_a_thought_names_is_no_answer(tmp_path, tokens, read):
+    log, one = sample()
+    top = [{"token": "A", "logprob": -3.0}, {"token": "B", "logprob": -0.1}]
+    places = [{"token": token, "logprob": -1.0, "top_logprobs": top} for token in tokens]
+    places[1]["top_logprobs"] = []
+    one["output"]["choices"][0]["logprobs"] = {"content": places}
+    frame = read_log(written(tmp_path, log, one), options=["A", "B"])
+    assert frame[["logp_0", "logp_1"]].notna().all(axis=None) == read
+
+
 @pytest.mark.parametrize("odd", [[{"logprob": 1}], {"content": 3}, {"content": [{"token": None}]}])
 def test_log_probabilities_of_an_unknown_form_are_one_line(tmp_path, odd):
     log, one = sample()

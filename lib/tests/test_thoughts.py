@@ -3,11 +3,15 @@
 import time
 from itertools import product
 
+import numpy as np
+import pandas as pd
 import pytest
 
+from katayori.data.logs import Log
 from katayori.data.paper_facts import names
 from katayori.finish_reasons import strip_thinking, without_thoughts
 from katayori.papers import get_paper
+from katayori.papers.log_kinds import decisions
 from katayori.prompting.frames import answers_frame
 from katayori.prompting.parsing import Parsed
 from katayori.prompting.requests import Request, Response
@@ -203,3 +207,11 @@ def test_the_text_that_is_stored_and_shown_stays_whole():
     response = Response("ok", "<think>a</think>b", "stop")
     frame = answers_frame([request], [response], "live", parse=parse, options=())
     assert told == ["b"] and frame.loc[0, ["text", "answer"]].tolist() == [response.text, "b"]
+
+
+def test_answers_of_other_peoples_logs_are_read_behind_the_thoughts():
+    texts = ["<think>Yes.</think>No.", "Yes</think>Answer: no", "<think>Yes", "No"]
+    log = Log(pd.DataFrame({"text": texts, "item_id": range(4), "log": "x"}), "decisions", {})
+    frame = decisions(log)
+    assert frame["value"].tolist() == pytest.approx([0, 0, np.nan, 0], nan_ok=True)
+    assert frame["text"].tolist() == texts

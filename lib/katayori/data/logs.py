@@ -28,7 +28,7 @@ import pandas as pd
 
 from katayori.data.files import json_lines, read_text, read_yaml
 from katayori.errors import KatayoriError
-from katayori.finish_reasons import ended, usual
+from katayori.finish_reasons import ended, usual, without_thoughts
 
 MAX_MEMBER = 100_000_000  # bytes of one sample; what unpacks to more is no answer
 ZSTANDARD = 93  # the zip method that inspect_ai packs with; Python's zipfile reads it from 3.14 on
@@ -126,7 +126,7 @@ def samples_of(log: Path, options: Sequence[str] = ()) -> tuple[str, Iterator[tu
         # Only samples of lm-evaluation-harness have this field.
         return "", _numbered(rows, _of_lm_eval if rows and "resps" in rows[0] else _of_table)
     if log.suffix in (".json", ".eval"):
-        model, samples = log_of_inspect(log)
+        model, samples = _log_of_inspect(log)
         return model, _numbered(samples, partial(_of_inspect, options=options))
     raise KatayoriError(
         f"{log.name}: known are .eval and .json (inspect_ai), .jsonl (lm-evaluation-harness, or a"
@@ -147,7 +147,7 @@ def _of_table(row: Any) -> Iterator[Sample]:
     yield {"fields": row, "cause": "is a row of a table, and not of a harness"}
 
 
-def log_of_inspect(log: Path) -> tuple[str, list[Any]]:
+def _log_of_inspect(log: Path) -> tuple[str, list[Any]]:
     """The model and the samples of a log of inspect_ai, .json or .eval.
 
     An interrupted .eval has its head in the journal only.
@@ -162,7 +162,7 @@ def log_of_inspect(log: Path) -> tuple[str, list[Any]]:
             held = archive.namelist()
             heads = [name for name in ("header.json", "_journal/start.json") if name in held]
             inside = [n for n in held if n.startswith("samples/") and n.endswith(".json")]
-            head, *samples = (json.loads(unpacked(archive, n)) for n in [*heads[:1], *inside])
+            head, *samples = (json.loads(_unpacked(archive, n)) for n in [*heads[:1], *inside])
         return str(head["eval"]["model"]), samples
     except NotImplementedError:
         remedy = f"`inspect log convert {log.name} --to json --output-dir converted` writes one"
@@ -177,7 +177,7 @@ def log_of_inspect(log: Path) -> tuple[str, list[Any]]:
         ) from None
 
 
-def unpacked(archive: zipfile.ZipFile, name: str) -> bytes:
+def _unpacked(archive: zipfile.ZipFile, name: str) -> bytes:
     """The content of a member, checked; also one that is packed with Zstandard."""
     member, log = archive.getinfo(name), Path(str(archive.filename)).name
     if member.file_size > MAX_MEMBER:
@@ -249,12 +249,14 @@ def _text_of(content: Any, attached: Mapping[str, str]) -> str:
 
 
 def at_the_answer(choice: Any, options: Sequence[str]) -> dict[str, float]:
-    """logp_k, the log probability of each option, at the last token that is one of them.
+    """logp_k, the log probability of each option, at the last token that is one of them, behind
+    the thoughts.
 
     Tokens that differ in white space alone are one option, whose probabilities add up.
     """
     places = (choice.get("logprobs") or {}).get("content") or [] if options else []
-    answers = [place for place in places if place["token"].strip() in options]
+    spoken = without_thoughts([place["token"] for place in places])
+    answers = [place for place, t in zip(places, spoken, strict=True) if t.strip() in options]
     sums = dict.fromkeys(options, 0.0)
     for one in (answers[-1].get("top_logprobs") or []) if answers else []:
         word = one["token"].strip()
