@@ -7,7 +7,7 @@ export PYTHONPATH :=
 unexport PYTHONDONTWRITEBYTECODE
 
 # A mistyped variable (PAPER=) must not be ignored in silence.
-VARIABLES := PYTHON PAPERS PROFILE MODELS PROMPTS LIMIT ENGINE BASE_URL LABEL FRESH BUDGET A B RUNS LOG RESULT SAVE ARGS
+VARIABLES := PYTHON PAPERS PROFILE MODELS PROMPTS LIMIT ENGINE BASE_URL LABEL FRESH BUDGET MAX_TOKENS A B RUNS LOG RESULT SAVE ARGS
 GIVEN := $(foreach v,$(.VARIABLES),$(if $(filter command,$(firstword $(origin $v))),$v))
 ifneq ($(filter-out $(VARIABLES) MAKE% -%,$(GIVEN)),)
 $(error unknown variable $(filter-out $(VARIABLES) MAKE% -%,$(GIVEN)); valid: $(VARIABLES))
@@ -40,7 +40,7 @@ WORDS = $(call option,ARGS,args)
 
 help:  ## print this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1|/p' Makefile | awk -F'|' '{ printf "%-20s%s\n", $$1, $$2 }'
-	@echo 'variables: PAPERS= PROFILE= MODELS= PROMPTS=<folder> LIMIT= ENGINE= BASE_URL= LABEL= FRESH=1 BUDGET= A= B= RUNS= LOG= RESULT= SAVE= PYTHON= ARGS='
+	@echo 'variables: PAPERS= PROFILE= MODELS= PROMPTS=<folder> LIMIT= ENGINE= BASE_URL= LABEL= FRESH=1 BUDGET= MAX_TOKENS= A= B= RUNS= LOG= RESULT= SAVE= PYTHON= ARGS='
 
 setup:  ## make .venv from the hash lock (Python >= 3.11 and a package registry)
 	@"$$BOOT" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
@@ -95,7 +95,7 @@ record: setup  ## ask models the study prompts, keep the answers in data/recorde
 	  $(call option,ENGINE,engine) $(call option,BASE_URL,base-url) $(WORDS)
 
 live: setup  ## ask a model of yours now and run the notebooks on its answers (MODELS= BASE_URL= LABEL= LIMIT=)
-	$(KATAYORI) live $(ASKING) $(call option,BUDGET,budget) $(WORDS)
+	$(KATAYORI) live $(ASKING) $(call option,BUDGET,budget) $(call option,MAX_TOKENS,max-tokens) $(WORDS)
 
 estimate: setup  ## requests, tokens, time and cost of a run, asking nothing; after a pilot, how many to ask (ARGS="--pilot recorded")
 	$(KATAYORI) estimate $(ASKING) $(WORDS)

@@ -50,6 +50,27 @@ PARTS = {
 USUAL = {"ok": "stop", "truncated": "length", "filtered": "content_filter", "refusal": "refusal"}
 #: Words of a text that did not come whole, as far as stored answers were judged before this table.
 JUDGED_WHEN_READ = ("length", "content_filter")
+#: Kind of a failure -> what its cause contains, in the words of vendors and servers. They say more
+#: than the status: a server without money answers 402, 403 or 429.
+CAUSES = {
+    "filtered": (
+        *("content_filter", "content filter", "content management policy", "content_policy"),
+        *("content policy", "responsible_ai", "responsibleai", "safety system", "guardrail"),
+        *("data_inspection_failed", "datainspectionfailed", "inappropriate content"),
+        *("prohibited_content", "prohibited content", "content exists risk", "requires moderation"),
+        *("moderation_blocked", "content_moderation", "input was flagged", "been flagged"),
+        *("violates our usage", "violate our usage", "against our usage", "blocked by safety"),
+    ),
+    "money": (
+        *("insufficient_quota", "insufficient quota", "insufficient_balance", "no credits"),
+        *("insufficient balance", "insufficient_funds", "insufficient funds", "credit balance"),
+        *("insufficient credit", "insufficient_credit", "out of credit", "more credits"),
+        *("not enough credit", "enough balance", "credits exhausted", "billing_hard_limit"),
+        *("billing hard limit", "billing_not_active", "payment required", "payment_required"),
+        *("arrear", "overdue", "spending limit", "spend limit", "budget has been exceeded"),
+        *("spending_limit", "top up", "recharge"),
+    ),
+}
 _PREFIX = re.compile(r"^(?:(?:finish|stop)_)?reason_|^finish_")
 LONGEST = 60  # characters of a word that are looked at and shown
 
@@ -85,6 +106,17 @@ def ended(word: Any, *, one_token: bool = False) -> Ended:
         "error": Ended("error", f"the server failed (finish reason {shown})", again=True),
         "unknown": Ended("error", f"unknown finish reason {shown}"),
     }[kind]
+
+
+def failure(cause: str, status: int = 0) -> str:
+    """What a request failed by, where its cause tells it: `filtered` (the provider's decision),
+    `money` (none is left), or an empty text: asking again may help.
+    """
+    said = cause.casefold()
+    found = next((kind for kind, parts in CAUSES.items() if any(p in said for p in parts)), "")
+    # Gemini says this of a minute's limit, too, and when to come again.
+    spent = "exceeded your current quota" in said and "retry" not in said
+    return found or ("money" if spent or status == 402 else "")
 
 
 def usual(word: Any) -> str:

@@ -22,20 +22,35 @@ from katayori.prompting.answer_store import Store
 from katayori.prompting.models import Endpoint, Model, abilities, digest_of
 from katayori.prompting.requests import Request, Response
 from katayori.prompting.store import batches
-from katayori_tools.send import Sender, ServerError, check_can_score, failed
+from katayori.report.tables import visible
+from katayori_tools.send import NO_MONEY, Sender, ServerError, check_can_score, failed
 
+Answered = tuple[Request, Response]
+#: Gives each answer's outcome as its paper reads it.
+Reads = Callable[[Sequence[Answered]], list[str]]
+#: Words of progress.
+AS_SHOWN = {
+    "ok": "readable",
+    "truncated": "cut",
+    "refusal": "refused",
+    "out_of_choice": "unreadable",
+}
 MAX_WAIT = 60.0  # seconds between two tries, unless the server asks for more
 MAX_RETRY_AFTER = 600.0
 LONG_WAIT = 30.0  # seconds; a longer wait that a server asks for is said on the screen
+FIRST = 20  # answers, of which one must be readable
+ENOUGH = 2000  # tokens that a usual thought and an answer take
 GRACE = 10.0  # seconds that requests under way have after an interrupt
 TICK = 5.0  # seconds between two lines of progress
 AT_ONCE = 16  # requests, where an endpoint has no limit
 FAILURES = 20  # in a row, after which nothing more is asked
+CHANGES = 12  # of settings, for one request
 
 
 @dataclass
 class Summary:
-    """What a run did: requests in all, already stored, asked now, by outcome; tokens and cost.
+    """What a run did: requests in all, already stored, asked now, by outcome as it came and, where
+    answers are read while asking, as they are read; tokens and cost.
 
     A cost of None: the price is unknown.
     `cuts`: how often the number of requests at once was halved because the endpoint was overloaded.
@@ -45,6 +60,7 @@ class Summary:
     stored: int = 0
     asked: int = 0
     outcomes: Counter[str] = field(default_factory=Counter)
+    read: Counter[str] = field(default_factory=Counter)
     prompt_tokens: int = 0
     completion_tokens: int = 0
     cost: float | None = None
@@ -171,21 +187,27 @@ async def ask_one(
     add up to at most `retries` times `MAX_RETRY_AFTER` (`MAX_WAIT`, where no server asks). Raises
     as `Sender.send` where every request would fail alike.
     """
-    for attempt in range(retries + 2):  # one more where the fields change, which is no retry
+    tries = changes = 0
+    while True:
         try:
             response = await sender.send(request)
         except ValueError as e:
             status = getattr(e, "status", 500)  # a malformed answer is the server's trouble, too
-            if sender.leave_out_logprobs(request, e) and attempt <= retries:
+            if changes < CHANGES and sender.adapt(request, e):
+                changes += 1
                 continue
             cause = sender.hide(str(e))[:300]
-            if attempt < retries and (status in (408, 409, 429) or status >= 500):
+            if status == NO_MONEY:
+                told = f"{sender.endpoint.name}: no money is left: {cause}"
+                raise KatayoriError(f"{told}; what was answered is kept, pay and go on") from None
+            if tries < retries and (status in (408, 409, 429) or status >= 500):
                 sender.announce("retry", f"{cause[:200]}; asked again, up to {retries} times")
-                await sleep(_wait_before_retry(sender, getattr(e, "wait", 0.0), attempt))
+                await sleep(_wait_before_retry(sender, getattr(e, "wait", 0.0), tries))
+                tries += 1
                 continue
             response = failed(cause)
         break
-    response.attempts = attempt + 1
+    response.attempts = tries + changes + 1
     return response
 
 
@@ -203,8 +225,13 @@ class _Run:
     retries: int = 6
     timeout: float = 600
     progress: bool = True
+    max_tokens: int = 0
+    read: Reads | None = None
+    first: int = FIRST
 
     def __post_init__(self) -> None:
+        self.opening: list[Answered] = []  # the first answers
+        self.heard: list[Answered] = []  # and not read yet
         self.summary = Summary(cost=cost_of(self.model, 0, 0))
         self.asking: set[str] = set()
         self.failures, self.started, self.stopping = 0, time.monotonic(), False
@@ -219,7 +246,8 @@ class _Run:
         if isinstance(self.requests, Sequence):
             in_parts = [self.requests]
         for batch in in_parts:
-            left = [r for r in self.store.pending(batch) if r.key not in self.asking]
+            waiting = self.store.pending(batch, cut_below=self.max_tokens)
+            left = [request for request in waiting if request.key not in self.asking]
             self.summary.total += len(batch)
             self.summary.stored += len(batch) - len(left)
             check_can_score(left, self.model, self.endpoint)
@@ -251,6 +279,7 @@ class _Run:
             raise KatayoriError(f"{cause} (data/models.yaml)")
         self.pending = chain([first], self.pending)
         options: dict[str, Any] = {"base_url": self.base_url, "timeout": self.timeout}
+        options["max_tokens"] = self.max_tokens
         async with PacedSender(
             self.model, self.endpoint, limit=self.concurrency, **options
         ) as sender:
@@ -270,6 +299,7 @@ class _Run:
                 await asyncio.gather(*workers, progress, return_exceptions=True)
                 self.summary.seconds = time.monotonic() - self.started
                 self.summary.cuts = sender.cuts
+        self._read()
         self._say(progress_line(self.summary, self.started))
         return self.summary
 
@@ -320,10 +350,24 @@ class _Run:
             summary.prompt_tokens += response.prompt_tokens or approximate_tokens(request)
             summary.completion_tokens += response.completion_tokens or len(response.text) // 2 + 1
         summary.cost = cost_of(self.model, summary.prompt_tokens, summary.completion_tokens)
+        self.heard.append((request, response))
+        if self.read and len(self.opening) < self.first:
+            self.opening.append((request, response))
+            if len(self.opening) == self.first:
+                self._read()
+                if not summary.read["ok"]:
+                    why = why_unread(self.opening, self.read)
+                    raise KatayoriError(f"{self.endpoint.name}: {why}")
         self.failures = self.failures + 1 if response.outcome == "error" else 0
         if self.failures >= FAILURES:
             cause = f"{FAILURES} failures in a row, the last: {response.error}"
             raise KatayoriError(f"{self.endpoint.name}: {cause}")
+
+    def _read(self) -> None:
+        """Reads what was heard since the last time."""
+        heard, self.heard = self.heard, []
+        if self.read and heard:
+            self.summary.read.update(self.read(heard))
 
     async def _tell_progress(self) -> None:
         """A line every few seconds while answers come, every half minute while none does."""
@@ -333,6 +377,7 @@ class _Run:
             silent += TICK
             if self.summary.asked != asked_before or silent >= LONG_WAIT:
                 asked_before, silent = self.summary.asked, 0.0
+                self._read()
                 self._say(progress_line(self.summary, self.started))
 
     def _say(self, line: str) -> None:
@@ -360,7 +405,9 @@ async def collect(
 
     `requests` that are no list are drawn as they are asked, so that a million need little memory.
     Options: base_url, concurrency, budget (US dollars; stops the run cleanly when reached, or
-    before it starts where no price is known), retries, timeout, progress.
+    before it starts where no price is known), retries, timeout, progress; max_tokens (in place of
+    the prompts' own limit; what was cut below it is asked again); read, by which answers are
+    counted as they are read, and first: of so many answers one must be readable (0: none).
     A run that is cancelled loses nothing that arrives within ten seconds, one that is killed at
     most the answers under way; calling again continues it. Another process that is asking the same
     model for the same store is waited for: nothing is asked twice.
@@ -372,12 +419,40 @@ async def collect(
         return await run.ask_all()
 
 
+def why_unread(heard: Sequence[Answered], read: Reads) -> str:
+    """Why nothing goes on: what answers are that cannot be read, and what can be done."""
+    outcomes = Counter(read(heard))
+    counted = ", ".join(f"{AS_SHOWN.get(kind, kind)} {n}" for kind, n in outcomes.most_common())
+    told = f"of the first {len(heard)} answers none can be read ({counted})"
+    if outcomes.most_common(1)[0][0] == "truncated":
+        remedy = cut_short(answer for _, answer in heard)
+    else:
+        said = Counter(answer.error or answer.text for _, answer in heard)
+        text = visible(" ".join(said.most_common(1)[0][0].split())[:100])
+        told += f"; most often: {text or 'nothing was written'}"
+        asks_again = outcomes["error"] == len(heard)
+        remedy = "to ask these again, run it again" if asks_again else "other words: PROMPTS=FOLDER"
+    return f"{told}; {remedy}; to ask on all the same: ARGS=--keep-asking"
+
+
+def cut_short(answers: Iterable[Response]) -> str:
+    """What to do about answers that are cut at the limit of tokens; nothing where none is."""
+    cut = [answer.completion_tokens or 0 for answer in answers if answer.outcome == "truncated"]
+    if not cut:
+        return ""
+    limit, more = max(cut), max(ENOUGH, 4 * max(cut))
+    told = f"{len(cut)} answers are cut at a limit of up to {limit} tokens, thoughts included"
+    return f"{told}; MAX_TOKENS={more} asks these again"
+
+
 def progress_line(summary: Summary, started: float) -> str:
     seconds = max(time.monotonic() - started, 1e-9)
     rate, left = summary.asked / seconds, summary.total - summary.stored - summary.asked
     cost = "price unknown" if summary.cost is None else f"${summary.cost:.4f}"
     eta = f"{left / rate / 60:.1f} min left" if rate else "no rate yet"
-    outcomes = " ".join(f"{k} {v}" for k, v in sorted(summary.outcomes.items()))
+    words = AS_SHOWN if summary.read else {}
+    counted = sorted((summary.read or summary.outcomes).items())
+    outcomes = " ".join(f"{words.get(kind, kind)} {n}" for kind, n in counted)
     done = f"{summary.stored + summary.asked}/{summary.total}"
     return f"{done}  {rate:.1f}/s  {eta}  {cost}  [{outcomes}]"
 

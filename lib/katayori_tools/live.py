@@ -4,7 +4,8 @@ answered elsewhere (`template`); what the store holds of them (`answers`).
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -13,17 +14,26 @@ import orjson
 from katayori import paths, profiles
 from katayori.errors import KatayoriError
 from katayori.papers import get_paper
-from katayori.prompting import prompts
+from katayori.prompting import frames, prompts
 from katayori.prompting.answer_store import Store
 from katayori.prompting.exchange import COLUMNS
 from katayori.prompting.models import Model, Server, get_model
+from katayori.prompting.prompts import Prompt
 from katayori.prompting.requests import Request
 from katayori.prompting.store import OF_SERVER, store_path
 from katayori.provenance import without_folder
 from katayori_tools import asking
 from katayori_tools.asking import Step, n_clusters, wanted
-from katayori_tools.choices import Asking, NotebookRun
-from katayori_tools.collect import Summary, collect_sync
+from katayori_tools.choices import Asking, NotebookRun, Positive
+from katayori_tools.collect import (
+    FIRST,
+    Answered,
+    Reads,
+    Summary,
+    collect_sync,
+    cut_short,
+    why_unread,
+)
 from katayori_tools.notebooks import LAST, names, output_file, writable
 
 #: What an endpoint may lack, by the kind of prompt that needs it.
@@ -34,11 +44,20 @@ CANNOT = {
 }
 
 
-def live(chosen: Asking, *, concurrency: int | None = None, budget: float | None = None) -> int:
+def live(
+    chosen: Asking,
+    *,
+    concurrency: Positive | None = None,
+    budget: float | None = None,
+    max_tokens: Positive = 0,
+    keep_asking: bool = False,
+) -> int:
     """Ask a sample of a profile's items now, then run the notebooks.
 
     Args:
         concurrency: requests under way at once. budget: stop before spending more US dollars.
+        max_tokens: the limit of an answer, thoughts included, in place of the prompts' own; what
+            was cut below it is asked again. keep_asking: go on where no answer can be read.
     """
     from katayori_tools.reproduce import folder_of, reproduce
 
@@ -58,12 +77,20 @@ def live(chosen: Asking, *, concurrency: int | None = None, budget: float | None
                     print(f"{step.paper} {step.name}: {told}")
             asked.append((step.paper, step.name))
         with Store(store_path()) as store:
-            base_url, pending = chosen.server.base_url, store.pending(requests)
+            base_url = chosen.server.base_url
+            pending = store.pending(requests, cut_below=max_tokens)
             with asking.served(step.model, step.endpoint, base_url, pending) as url:
                 at = step.model, step.endpoint, store
                 how: Any = {"concurrency": concurrency, "budget": budget}
+                how |= {"max_tokens": max_tokens, "read": reading(step.scope.folder)}
+                how["first"] = 0 if keep_asking else FIRST
                 summary = collect_sync(requests, *at, base_url=url, **how)
             _say(summary, step, requests, store)
+            answered = [(request, answer) for request, answer in store.get(requests) if answer]
+            if not keep_asking:
+                _check_readable(step, answered)
+            if told := cut_short(answer for _, answer in answered):
+                print(f"  {told}")
     if limit == profiles.DEMONSTRATION and not chosen.models:
         print(f"a demonstration: {limit} clusters a paper; LIMIT=25 or more measures something")
     papers = list(dict.fromkeys(paper for paper, _ in asked))
@@ -97,6 +124,52 @@ def _say(summary: Summary, step: Step, requests: list[Request], store: Store) ->
     if without := sum(not answer.top for answer in valid):
         counted = f"{without} of {len(valid)} answers came without log probabilities"
         print(f"  {counted}; what is computed from these leaves them out, texts count as they are")
+
+
+def reading(folder: str = "") -> Reads:
+    """What reads answers as their papers do, in the wording of a folder: the outcome of each.
+
+    A text that is given to a later prompt is no answer: whatever is written counts.
+    """
+
+    def read(answered: Sequence[Answered]) -> list[str]:
+        places: dict[tuple[str, str], list[int]] = {}
+        for place, (request, _) in enumerate(answered):
+            places.setdefault((request.paper, request.prompt_id), []).append(place)
+        outcomes = [""] * len(answered)
+        for (paper, prompt_id), own in places.items():
+            found = _outcomes([answered[place] for place in own], wording(paper), prompt_id)
+            for place, outcome in zip(own, found, strict=True):
+                outcomes[place] = outcome
+        return outcomes
+
+    @cache
+    def wording(paper: str) -> dict[str, Prompt]:
+        return prompts.load_prompts(paper, folder)
+
+    return read
+
+
+def _outcomes(
+    answered: Sequence[Answered], wording: Mapping[str, Prompt], prompt_id: str
+) -> list[str]:
+    """The outcomes of answers to one prompt, as its paper reads them."""
+    requests, responses = zip(*answered, strict=True)
+    if prompt_id in {one.id for each in wording.values() for one in each.given.values()}:
+        empty = [answer.outcome == "ok" and not answer.text.strip() for answer in responses]
+        return ["out_of_choice" if e else r.outcome for e, r in zip(empty, responses, strict=True)]
+    room = get_paper(requests[0].paper)
+    how = {"parse": room.parse, "options": room.options, **room.reading(wording[prompt_id])}
+    make_frame = how.pop("frame", frames.answers_frame)
+    return [str(one) for one in make_frame(requests, responses, "live", **how)["outcome"]]
+
+
+def _check_readable(step: Step, answered: list[Answered]) -> None:
+    """Raises KatayoriError where none of a step's answers, the stored ones too, can be read."""
+    read, size = reading(step.scope.folder), asking.PART
+    parts = (answered[start : start + size] for start in range(0, len(answered), size))
+    if answered and not any("ok" in read(part) for part in parts):
+        raise KatayoriError(f"{step.paper} {step.name}: {why_unread(answered, read)}")
 
 
 def causes(store: Store, requests: Iterable[Request], model: Model) -> dict[str, int]:

@@ -23,22 +23,31 @@ from contextlib import suppress
 from datetime import UTC
 from email.utils import parsedate_to_datetime
 from functools import lru_cache
+from itertools import accumulate
 from typing import Any, Self
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
 
 from katayori.errors import KatayoriError
-from katayori.finish_reasons import LONGEST, ended
+from katayori.finish_reasons import LONGEST, ended, failure
 from katayori.prompting.letters import letter_of, parse_verdict
-from katayori.prompting.models import LOOPBACK, Endpoint, Model, can_score
+from katayori.prompting.models import LOOPBACK, Endpoint, Model, abilities, can_score
+from katayori.prompting.parsing import strip_thinking
 from katayori.prompting.requests import Request, Response
 from katayori.report.tables import visible
 
 #: A reply keeps so much text; a server that never ends would fill the disk.
 MAX_TEXT = 2**20  # bytes
-#: In a cause: a filter stopped the request, which is the provider's own decision.
-FILTERED = ("content_filter", "content management policy")
 #: Statuses with which every request of a run would fail: key refused, model or address unknown.
 FOR_ALL = (401, 403, 404)
+NO_MONEY = 402
+#: What a server may refuse to be told, and what of it an answer can do without.
+SETTINGS = ("temperature", "top_p", "top_k", "min_p", "seed", "stop")
+#: Alternatives that are asked for, where a refusal names no number.
+FEWER = (10, 5, 2, 1)
+ROUNDED = 1e-3  # a log probability below it is 0 that was rounded
+UNABLE = ("not support", "unsupported", "unknown", "unrecognized", "not allowed", "not permitted")
+LIMITS = ("max_tokens", "max_completion_tokens")
+SHOWN = 100  # characters of what came in place of an answer
 #: What makes a chat's last message the unfinished turn of the assistant.
 UNFINISHED = {"add_generation_prompt": False, "continue_final_message": True}
 _SPECIAL = re.compile(r"<[^<>]{0,40}>")  # end-of-text tokens, which some servers list
@@ -57,11 +66,12 @@ class ServerError(ValueError):
     def __init__(self, cause: str, status: int = 500, wait: float = 0.0) -> None:
         super().__init__(cause)
         self.status, self.wait = status, wait
+        self.sent: dict[str, Any] | None = None  # the body that was refused
 
 
 def failed(cause: str) -> Response:
     """What a request without an answer is stored as: what a filter stopped is no error."""
-    filtered = any(words in cause for words in FILTERED)
+    filtered = failure(cause) == "filtered"
     return Response("filtered" if filtered else "error", error=cause[:300])
 
 
@@ -69,7 +79,7 @@ def cause_of(said: Any) -> str:
     """What an `error` of a reply says, with its code where it has one."""
     if not isinstance(said, dict):
         return str(said)
-    code = said.get("code")
+    code = said.get("code") or said.get("type")
     return f"{said.get('message') or 'no message'}" + (f" [{code}]" if code else "")
 
 
@@ -81,8 +91,36 @@ def refuse_failure(part: Any) -> None:
     cause = f"error within an answer: {cause_of(said)}"
     code = str(said.get("code")) if isinstance(said, dict) else ""
     status = int(code) if re.fullmatch("[45][0-9][0-9]", code) else 500
-    # A filter's decision is final, whatever its status.
-    raise ServerError(cause, 400 if failed(cause).outcome == "filtered" else status)
+    raise ServerError(cause, status_of(cause, status))
+
+
+def _parsed(raw: bytes) -> Any:
+    """JSON as servers write it, some with a byte order mark or with NaN; None for anything else."""
+    import orjson
+
+    text = raw.removeprefix(b"\xef\xbb\xbf")
+    try:
+        return orjson.loads(text)
+    except orjson.JSONDecodeError:
+        with suppress(ValueError, RecursionError):
+            return json.loads(text)
+    return None
+
+
+def _names(said: str, setting: str) -> bool:
+    """Whether a refusal names a setting."""
+    end = "" if setting == "logprob" else r"\b"
+    return re.search(rf"(?<![a-z]){setting}{end}", said) is not None
+
+
+def status_of(cause: str, status: int) -> int:
+    """The status that says what can be done: a filter's decision is final, whatever its own."""
+    return {"filtered": 400, "money": NO_MONEY, "": status}[failure(cause, status)]
+
+
+def beginning(raw: bytes) -> str:
+    """The first characters of what came, for a line on the screen."""
+    return visible(" ".join(raw[: 4 * SHOWN].decode("utf-8", "replace").split())[:SHOWN])
 
 
 # -- chats and completions -------------------------------------------------------------------------
@@ -121,18 +159,26 @@ def _read(body: Any, request: Request) -> Response:
     refuse_failure(body)
     choices = body.get("choices") if isinstance(body, dict) else None
     if not choices or not isinstance(choices[0], dict):
-        raise ValueError("no choices in the answer")
+        came = beginning(json.dumps(body, ensure_ascii=False, default=str).encode())
+        raise ValueError(f"no choices in the answer: {came}")
     choice, usage = choices[0], body.get("usage") or {}
     refuse_failure(choice)  # as OpenRouter sends it, beside half a text
     message = choice.get("message") or {}
     word = choice.get("finish_reason")
     finish = "" if word is None else str(word)[:LONGEST]
     text = message.get("content") or choice.get("text") or ""
-    if isinstance(text, list):  # some vendors send parts
-        text = "".join(part.get("text") or "" for part in text)
-    asks = bool(request.body.get("logprobs"))
-    top = _top(choice.get("logprobs"), request) if asks else None
+    if isinstance(text, list):  # some vendors send parts, thoughts among them
+        parts = (part for part in text if part.get("type", "text") in ("text", "output_text"))
+        text = "".join(part.get("text") or "" for part in parts)
+    thoughts = message.get("reasoning_content") or message.get("reasoning") or ""
+    asks, top, odd = bool(request.body.get("logprobs")), None, 0
+    if asks:
+        top, odd = _top(choice.get("logprobs"), request, str(text), bool(thoughts))
     outcome, error = _outcome(request, finish, message, lacking=asks and not top)
+    if outcome == "ok" and odd:
+        error = f"some log probabilities are none ({odd} left out)"
+    if outcome == "ok" and thoughts and not text:
+        error = "thoughts without an answer behind them"
     if outcome == "refusal":
         text = text or message.get("refusal") or ""
     text = str(text)
@@ -183,21 +229,60 @@ def _needs_logprobs(request: Request) -> bool:
     return request.one_token or not request.server.own
 
 
-def _top(logprobs: Any, request: Request) -> list[tuple[str, float]] | None:
-    """The likeliest tokens at the answer's position, from the form of chats or completions."""
-    if not logprobs:
-        return None
-    last_letter = request.answer_at == "last_letter"
-    if positions := logprobs.get("content"):  # chats
-        at = verdict_position([place["token"] for place in positions]) if last_letter else 0
-        likeliest = [(t["token"], t["logprob"]) for t in positions[at].get("top_logprobs", [])]
-    elif tokens := logprobs.get("tokens"):  # completions: a mapping for each token
-        at = verdict_position(tokens) if last_letter else 0
-        found = (logprobs.get("top_logprobs") or [{}] * len(tokens))[at] or {}
-        likeliest = sorted(found.items(), key=lambda pair: -pair[1])
-    else:
-        return None
-    return [(token, round(logprob, 5)) for token, logprob in likeliest]
+def _top(
+    logprobs: Any, request: Request, text: str, thinks: bool
+) -> tuple[list[tuple[str, float]] | None, int]:
+    """The likeliest tokens at the answer's position, from the form of chats or completions, and how
+    many of them could not be read.
+
+    What can be read is kept. Without the alternatives the chosen token tells nothing of the others.
+    """
+    places = _places(logprobs)
+    if not places:
+        return None, 0
+    at = _position([token for token, _ in places], request, text, thinks)
+    pairs = places[at][1]
+    read = [(token, round(min(float(p), 0.0), 5)) for token, p in pairs if _is_logprob(token, p)]
+    return sorted(read, key=lambda pair: -pair[1]) or None, len(pairs) - len(read)
+
+
+def _places(logprobs: Any) -> list[tuple[str, list[tuple[Any, Any]]]]:
+    """Each token of an output with its alternatives; nothing where the form is not known."""
+    if isinstance(logprobs, dict) and isinstance(tokens := logprobs.get("tokens"), list):
+        found = logprobs.get("top_logprobs")  # completions: a mapping for each token
+        found = found if isinstance(found, list) else []
+        rest = [None] * (len(tokens) - len(found))
+        return [(str(t), _pairs(top)) for t, top in zip(tokens, [*found, *rest], strict=False)]
+    content = logprobs.get("content") if isinstance(logprobs, dict) else logprobs
+    listed = content if isinstance(content, list) else []
+    places = [place for place in listed if isinstance(place, dict)]
+    return [(str(place.get("token", "")), _pairs(place.get("top_logprobs"))) for place in places]
+
+
+def _pairs(top: Any) -> list[tuple[Any, Any]]:
+    if isinstance(top, dict):
+        return list(top.items())
+    listed = top if isinstance(top, list) else []
+    return [(one.get("token"), one.get("logprob")) for one in listed if isinstance(one, dict)]
+
+
+def _is_logprob(token: Any, value: Any) -> bool:
+    """Whether a token and its log probability are ones; rounding lifts some above zero."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return isinstance(token, str) and is_number and -math.inf < value < ROUNDED
+
+
+def _position(tokens: list[str], request: Request, text: str, thinks: bool) -> int:
+    """Which token of an output the probabilities are read at: thoughts are not the answer."""
+    answer = strip_thinking(text)[0].strip()
+    start = 0
+    if thinks or answer != text.strip():
+        start = max(0, "".join(tokens).rfind(answer) if answer else 0)
+    ends = accumulate(len(token) for token in tokens)
+    first = next((n for n, end in enumerate(ends) if end > start), 0) if start else 0
+    if request.answer_at == "last_letter":
+        return first + verdict_position(tokens[first:])
+    return first
 
 
 def verdict_position(tokens: Sequence[str]) -> int:
@@ -383,11 +468,16 @@ class Sender:
         base_url: str = "",
         timeout: float = 600,
         limit: int = 64,
+        max_tokens: int = 0,
     ):
         self.model, self.endpoint, self.timeout, self.limit = model, endpoint, timeout, limit
         self.base_url, self._key = endpoint.address(base_url), key_of(endpoint)
-        self._reached = self.quiet = self.refuses_logprobs = False
+        self.max_tokens = max_tokens
+        self._reached = self.quiet = False
         self._announced: set[str] = set()
+        #: What the server has refused: fields to leave out, or another name of one.
+        self._refused: dict[str, str] = {}
+        self._most = abilities(model, endpoint).get("top_logprobs_max") or 0  # 0: not known
 
     async def __aenter__(self) -> Self:
         import aiohttp
@@ -427,12 +517,37 @@ class Sender:
             bodies = scoring_bodies(request, self.model)
             response = read_scores([await self._post(body) for body in bodies], request)
         else:
-            body = wire_body(request, self.model, self.endpoint)
-            if self.refuses_logprobs and self._may_leave_out_logprobs(request):
-                body = {k: v for k, v in body.items() if k not in ("logprobs", "top_logprobs")}
-            response = read_completion(await self._post(body), request)
+            body = self._fitted(wire_body(request, self.model, self.endpoint), request)
+            try:
+                response = read_completion(await self._post(body), request)
+            except ServerError as error:
+                error.sent = body
+                raise
+            self._note(response, body, request)
         response.latency = round(time.perf_counter() - started, 4)
         return response
+
+    def _fitted(self, body: dict[str, Any], request: Request) -> dict[str, Any]:
+        """The body in the settings that the server is known to take."""
+        if self.max_tokens and not request.one_token:
+            body |= {name: self.max_tokens for name in LIMITS if name in body}
+        number = "logprobs" if self.endpoint.kind == "completions" else "top_logprobs"
+        if self._most and body.get(number, 0) > self._most:
+            body[number] = self._most
+        renamed = {name: other for name, other in self._refused.items() if name in body}
+        for name, other in renamed.items():
+            value = body.pop(name)
+            body |= {other: value} if other else {}
+        return body
+
+    def _note(self, response: Response, body: dict[str, Any], request: Request) -> None:
+        """What an answer tells of how it was asked, where that is not as its request says."""
+        lacking = [name for name in SETTINGS if name in request.body and name not in body]
+        if lacking and not response.error:
+            response.error = f"asked without {' and '.join(lacking)}, which the server refuses"
+        limit = max((body.get(name) or 0 for name in LIMITS), default=0)
+        if response.outcome == "truncated":  # so that a higher limit asks again
+            response.completion_tokens = max(response.completion_tokens or 0, limit)
 
     async def _post(self, body: dict[str, Any]) -> Any:
         """One call: the parsed answer. Raises as `send` does."""
@@ -455,43 +570,84 @@ class Sender:
                     f"{self.endpoint.name} cannot be reached: {e}; is the server running?"
                 ) from None
             raise ServerError(f"{type(e).__name__}: {e}") from None
-        try:
-            parsed = orjson.loads(raw)
-        except orjson.JSONDecodeError:
-            parsed = None
-        if status in FOR_ALL:
-            raise KatayoriError(self._why_none(status))
+        parsed = _parsed(raw)
         if status >= 300:
             said = parsed.get("error") if isinstance(parsed, dict) else None
             cause = cause_of(said or raw[:300].decode("utf-8", "replace"))
-            raise ServerError(f"status {status}: {cause}", status, retry_after(headers))
+            told = f"status {status}: {cause}"
+            if status in FOR_ALL and not (failure(cause) or self._names_a_setting(cause, body)):
+                raise KatayoriError(self._why_none(status, self.hide(cause)))
+            raise ServerError(told, status_of(told, status), retry_after(headers))
         if parsed is None:
-            raise ValueError("the answer is not JSON")
+            raise ValueError(f"the answer is not JSON: {beginning(raw)}")
         refuse_failure(parsed)
         return parsed
 
-    def _why_none(self, status: int) -> str:
+    def _why_none(self, status: int, cause: str) -> str:
         """Why every request fails alike, in one line."""
-        name = self.endpoint.name
+        name, said = self.endpoint.name, f" ({visible(cause)[:SHOWN]})"
         if status == 404:
-            cause = f"{name} knows no model {self.model.vendor_id!r}"
-            return f"{cause} (404): check its name and the base URL"
+            told = f"{name} knows no model {self.model.vendor_id!r}"
+            return f"{told} (404): check its name and the base URL{said}"
         hint = f" (key from {self.endpoint.key_env})" if self.endpoint.key_env else ""
-        return f"{name} refused the key{hint}: status {status}"
+        return f"{name} refused the key{hint}: status {status}{said}"
 
-    def leave_out_logprobs(self, request: Request, error: Exception) -> bool:
-        """Whether to ask again without log probabilities: a user's server refused that field."""
-        refused = "logprob" in str(error) and self._may_leave_out_logprobs(request)
-        if refused:
-            self.refuses_logprobs = True
-            said = self.hide(str(error))[:200]
-            told = f"it refuses log probabilities ({said}); the others are asked without them"
-            self.announce("logprobs", told)
-        return refused
+    # -- settings that a server refuses --
 
-    @staticmethod
-    def _may_leave_out_logprobs(request: Request) -> bool:
-        return bool(request.body.get("logprobs")) and not _needs_logprobs(request)
+    def adapt(self, request: Request, error: Exception) -> bool:
+        """Whether to ask again in other settings: the server refused one of them.
+
+        Of log probabilities it asks for as many as are allowed, and leaves them out where texts can
+        be read without; the limit of tokens gets its other name. A temperature and the like are
+        left out for models of a user's own, and each of their answers says so.
+        """
+        sent = getattr(error, "sent", None)
+        if sent is None or getattr(error, "status", 0) in (408, 409, 429):
+            return False
+        now = self._fitted(wire_body(request, self.model, self.endpoint), request)
+        if now != sent:  # another request has found it out
+            return True
+        said = str(error).casefold()
+        if "logprob" in said and sent.get("logprobs"):
+            return self._adapt_logprobs(request, said, sent)
+        first, other = LIMITS
+        if first in sent and re.search(rf"\b({first}|{other})\b", said):
+            return self._leave(first, other, f"it wants {other} in place of {first}")
+        own = self.endpoint.own or "@" in self.model.id
+        named = [name for name in SETTINGS if own and name in sent and _names(said, name)]
+        if named:
+            told = f"it refuses {named[0]} ({self.hide(str(error))[:SHOWN]}); asked without it"
+            return self._leave(named[0], "", told)
+        return False
+
+    def _adapt_logprobs(self, request: Request, said: str, sent: dict[str, Any]) -> bool:
+        number = "logprobs" if self.endpoint.kind == "completions" else "top_logprobs"
+        asked = int(sent.get(number) or 0)
+        numbers = [int(n) for n in re.findall(r"(?<![\w.])\d{1,2}(?![\w])", said)]
+        allowed = [n for n in numbers if 0 < n < asked]
+        if not allowed and "top_logprobs" in said and not any(w in said for w in UNABLE):
+            allowed = [n for n in FEWER if n < asked][:1]
+        if allowed:
+            self._most = max(allowed)
+            self.announce(
+                f"most {self._most}", f"it gives at most {self._most} alternatives of a token"
+            )
+            return True
+        if _needs_logprobs(request):
+            return False
+        self._refused |= {"top_logprobs": ""}
+        told = f"it refuses log probabilities ({self.hide(said)[:200]})"
+        return self._leave("logprobs", "", f"{told}; the others are asked without them")
+
+    def _leave(self, name: str, other: str, told: str) -> bool:
+        self._refused[name] = other
+        self.announce(name, told)
+        return True
+
+    def _names_a_setting(self, cause: str, body: dict[str, Any]) -> bool:
+        said = cause.casefold()
+        asked = ["logprob", *(name for name in (*LIMITS, *SETTINGS) if name in body)]
+        return any(_names(said, name) for name in asked)
 
     def announce(self, topic: str, text: str) -> None:
         """One line on the screen, once a topic."""

@@ -152,7 +152,7 @@ def test_what_an_endpoint_lacks_is_left_out():
 # --- the store ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("outcome", [o for o in OUTCOMES if o != "error"])
+@pytest.mark.parametrize("outcome", [o for o in OUTCOMES if o not in ("error", "truncated")])
 def test_a_success_is_never_asked_again_nor_overwritten(path, outcome):
     [request] = requests_for(1)
     with Store(path) as store:
@@ -161,6 +161,20 @@ def test_a_success_is_never_asked_again_nor_overwritten(path, outcome):
         for later in ("ok", "error"):
             store.put(request, Response(later, "second"))
         assert next(store.get([request]))[1].text == "first"
+
+
+def test_a_cut_answer_waits_for_a_higher_limit_and_is_kept_until_then(path):
+    [request] = requests_for(1)
+    with Store(path) as store:
+        store.put(request, Response("truncated", "first", completion_tokens=8))
+        assert store.pending([request]) == store.pending([request], cut_below=8) == []
+        assert store.pending([request], cut_below=9) == [request]
+        store.put(request, Response("error", error="busy"))
+        assert next(store.get([request]))[1].text == "first"
+        store.put(request, Response("ok", "second"))
+        store.put(request, Response("truncated", "third", completion_tokens=90))
+        assert next(store.get([request]))[1].text == "second"
+        assert store.pending([request], cut_below=10**6) == []
 
 
 def test_an_error_is_pending_until_a_success_replaces_it(path):

@@ -38,10 +38,12 @@ _NAMES = ", ".join(_PLACE)
 _CREATE_SERVERS = f"CREATE TABLE IF NOT EXISTS {{}}servers ({_NAMES}, PRIMARY KEY ({_NAMES}))"
 _PUT_SERVER = f"INSERT OR IGNORE INTO servers VALUES ({','.join('?' * len(_PLACE))})"
 _place = attrgetter("paper", "endpoint", "identity", "server")
-# A stored success is never overwritten, whatever a second process brings.
+# A stored success is never overwritten, whatever a second process brings; an answer that was cut is
+# by what a higher limit of tokens brings.
 _UPDATES = ", ".join(f"{column}=excluded.{column}" for column in COLUMNS if column != "key")
 _PUT = f"""INSERT INTO answers VALUES ({",".join("?" * len(COLUMNS))})
-    ON CONFLICT(key) DO UPDATE SET {_UPDATES} WHERE answers.outcome='error'"""
+    ON CONFLICT(key) DO UPDATE SET {_UPDATES} WHERE answers.outcome='error'
+    OR answers.outcome='truncated' AND excluded.outcome<>'error'"""
 
 
 class Store(StoredAnswers):

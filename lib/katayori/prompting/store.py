@@ -189,11 +189,16 @@ class StoredAnswers:
         with self.told():
             return self.db.execute(query, (keys,)).fetchall()
 
-    def pending(self, requests: Iterable[Request]) -> list[Request]:
-        """Those not yet answered (errors count so, too), each key once, in the given order."""
+    def pending(self, requests: Iterable[Request], *, cut_below: int = 0) -> list[Request]:
+        """Those not yet answered, each key once, in the given order.
+
+        Errors are no answers, nor is what was cut short of so many tokens.
+        """
         waiting: dict[str, Request] = {}
+        is_cut = f"outcome='truncated' AND coalesce(completion_tokens, 0) < {int(cut_below)}"
         for batch in batches(requests):
-            done = {key for (key,) in self._rows("key", batch, "AND outcome<>'error'")}
+            also = f"AND outcome<>'error' AND NOT ({is_cut})"
+            done = {key for (key,) in self._rows("key", batch, also)}
             waiting |= {request.key: request for request in batch if request.key not in done}
         return list(waiting.values())
 
