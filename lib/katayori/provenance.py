@@ -31,6 +31,8 @@ PACKAGES = (*CARD, "katayori", "matplotlib", "numpy")
 MAX_TEXT, MAX_TEXTS = 80, 3
 PROMPT = ["model", "source", "prompt_id"]
 #: Of a frame of answers; scored texts have no answer, and not all answers say when they came.
+#: How the note of an answer begins that was asked in other settings than its prompt's.
+OTHERWISE = "asked without"
 READ = [*PROMPT, "outcome", "text", "note", "answer", "created"]
 
 
@@ -106,8 +108,9 @@ def outcomes(*frames: Any) -> dict[str, list[dict[str, Any]]]:
 
     Simulated answers are left out. Returns `prompts`: model, source, prompt_id, asked, valid,
     commonest (the readable answer that is given most) and its share of these, outcomes (a count
-    each), the `MAX_TEXTS` commonest causes of errors (a count each) and the days
-    of the first and the last answer (empty where unknown); and `invalid`: model, outcome, text (cut
+    each), the `MAX_TEXTS` commonest causes of errors (a count each), how answers were asked
+    otherwise than their prompt says (a count each) and the days of the first and the last answer
+    (empty where unknown); and `invalid`: model, outcome, text (cut
     to `MAX_TEXT` characters; of an error its cause) and times, at most `MAX_TEXTS` a model.
     """
     import pandas as pd
@@ -145,6 +148,8 @@ def _of_prompt(answers: Any) -> dict[str, Any]:
     read = Counter(answers.loc[answers["outcome"] == "ok", "answer"].dropna().astype(str))
     answer, times = next(iter(read.most_common(1)), ("", 0))
     causes = Counter(cause for _, cause in _invalid(answers[answers["outcome"] == "error"]))
+    notes = answers["note"].astype(str)
+    otherwise = Counter(notes[notes.str.startswith(OTHERWISE)])
     days = [f"{datetime.fromtimestamp(at, UTC):%Y-%m-%d}" for at in answers["created"] if at > 0]
     return {
         "asked": counts.total(),
@@ -155,4 +160,5 @@ def _of_prompt(answers: Any) -> dict[str, Any]:
         "commonest": answer[:MAX_TEXT],
         "commonest_share": times / read.total() if read else 0.0,
         "causes": dict(causes.most_common(MAX_TEXTS)),
+        "otherwise": dict(otherwise.most_common(MAX_TEXTS)),
     }

@@ -44,7 +44,7 @@ async def probe_logprobs(model: Model, endpoint: Endpoint) -> tuple[bool, str]:
         "messages": [{"role": "user", "content": "Say yes."}],
         str(endpoint.supports.get("max_tokens_field") or "max_tokens"): 1,
         "logprobs": True,
-        "top_logprobs": 5,
+        "top_logprobs": 20,
     }
     probe = Request(
         "probe", "probe", "probe", "probe", "", "", model.id, endpoint.name, model.identity, body

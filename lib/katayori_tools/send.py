@@ -33,6 +33,7 @@ from katayori.prompting.letters import letter_of, parse_verdict
 from katayori.prompting.models import LOOPBACK, Endpoint, Model, abilities, can_score
 from katayori.prompting.parsing import strip_thinking
 from katayori.prompting.requests import Request, Response
+from katayori.provenance import OTHERWISE
 from katayori.report.tables import visible
 
 #: A reply keeps so much text; a server that never ends would fill the disk.
@@ -543,8 +544,8 @@ class Sender:
     def _note(self, response: Response, body: dict[str, Any], request: Request) -> None:
         """What an answer tells of how it was asked, where that is not as its request says."""
         lacking = [name for name in SETTINGS if name in request.body and name not in body]
-        if lacking and not response.error:
-            response.error = f"asked without {' and '.join(lacking)}, which the server refuses"
+        if lacking and response.outcome in ("ok", "truncated"):
+            response.error = f"{OTHERWISE} {' and '.join(lacking)}, which the server refuses"
         limit = max((body.get(name) or 0 for name in LIMITS), default=0)
         if response.outcome == "truncated":  # so that a higher limit asks again
             response.completion_tokens = max(response.completion_tokens or 0, limit)

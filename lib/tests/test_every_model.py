@@ -86,6 +86,11 @@ def words_of(case: Case, papers: Sequence[str]) -> list[str]:
     return ["--papers", ",".join(papers), "--models", models, "--limit", limit]
 
 
+def live_words(case: Case) -> list[str]:
+    all_the_same = ["--keep-asking"] if case.trouble == "nothing valid" else []
+    return [*words_of(case, asked_papers(case)), *all_the_same]
+
+
 def answers_of(case: Case, folder: Path) -> Path:
     """A file of all answers, made as a user does: from filled templates."""
     file = folder / "answers.jsonl"
@@ -117,7 +122,7 @@ def run(case: Case, folder: Path) -> Path:
     if case.way == "imported":
         assert run_imported(case, folder) == 0
     elif asked_papers(case):
-        assert stub_model.live(words_of(case, asked_papers(case)), trouble=case.trouble) == 0
+        assert stub_model.live(live_words(case), trouble=case.trouble) == 0
     if case.way == "live" and "overview" in case.papers:
         models = " ".join(case.models)
         words = ["--papers", "overview", "--profile", "live", "--models", models]

@@ -81,6 +81,7 @@ def run(tmp_path_factory) -> Iterator[Callable[[str, str], Told]]:
             patch.setenv("KATAYORI_OUTPUTS", str(folder / "outputs"))
             patch.setenv("KATAYORI_CACHE", str(folder / "cache"))
             words = ["--papers", paper, "--models", "my-model@custom", "--limit", LIMIT]
+            words += ["--keep-asking"] if model == "prose" else []
             assert stub_model.live(words, MODELS[model]) == 0
             done = paths.outputs_dir() / "live" / "my-model@custom"
             check(Case(("my-model@custom",), "live", "none", (paper,)), done)

@@ -72,6 +72,7 @@ def _facts(folder: Path) -> Facts:
         asked=asked,
         # A text for a later prompt has no options; whether it holds an answer says nothing.
         prompts=asked[~asked["prompt_id"].isin(about["texts"])],
+        otherwise=sum((Counter(told) for told in asked.get("otherwise", ())), Counter[str]()),
         invalid=kept["invalid"],
         rows=[row for row in rows if row.verdict != headlines.FAILED],
         failed=[row for row in rows if row.verdict == headlines.FAILED],
@@ -178,6 +179,7 @@ def _warnings(page: Facts, say: Any) -> Iterator[tuple[str, str]]:
     texts += [say.cut_off(one) for one in _worst(page.asked[page.asked["cut"] > CUT_ABOVE])]
     reasons = {row.cell.get("prompt", row.measure): row.why for row in page.failed}
     texts += [say.failed(reasons)] if reasons else []
+    texts += [say.otherwise(told, n) for told, n in page.otherwise.items()]
     yield from (("Warning", text) for text in texts)
     few = [row.clusters for row in page.rows if row.few]
     if page.demonstration:
