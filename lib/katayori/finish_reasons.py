@@ -19,18 +19,18 @@ from typing import Any, NamedTuple
 #: be an answer; asked again next time. out_of_choice is given by parsers.
 OUTCOMES = ("ok", "out_of_choice", "refusal", "filtered", "truncated", "error")
 #: Of OpenAI, TGI and Together (`eos`), Anthropic, Cohere (`COMPLETE`); our own of likelihoods.
-WHOLE = {"stop", "eos", "eos_token", "end_turn", "stop_sequence", "complete", "scored"}
+_WHOLE = {"stop", "eos", "eos_token", "end_turn", "stop_sequence", "complete", "scored"}
 #: How files write that there is no word.
-NO_WORD = {"", "null", "none"}
+_NO_WORD = {"", "null", "none"}
 #: Words that are not of the kind that a part of them tells: Cohere, llama.cpp, Gemini.
-WORDS = {
+_WORDS = {
     "error_toxic": "filtered",
     "error_limit": "truncated",
     "limit": "truncated",
     "language": "filtered",
 }
 #: Kind -> what its words contain; the first kind that fits counts.
-PARTS = {
+_KINDS = {
     "error": (
         *("error", "fail", "abort", "cancel", "interrupt", "exception", "timeout", "timed_out"),
         *("time_limit", "rate_limit", "overload", "unavailable", "insufficient", "exhausted"),
@@ -50,27 +50,6 @@ PARTS = {
 USUAL = {"ok": "stop", "truncated": "length", "filtered": "content_filter", "refusal": "refusal"}
 #: Words of a text that did not come whole, as far as stored answers were judged before this table.
 JUDGED_WHEN_READ = ("length", "content_filter")
-#: Kind of a failure -> what its cause contains, in the words of vendors and servers. They say more
-#: than the status: a server without money answers 402, 403 or 429.
-CAUSES = {
-    "filtered": (
-        *("content_filter", "content filter", "content management policy", "content_policy"),
-        *("content policy", "responsible_ai", "responsibleai", "safety system", "guardrail"),
-        *("data_inspection_failed", "datainspectionfailed", "inappropriate content"),
-        *("prohibited_content", "prohibited content", "content exists risk", "requires moderation"),
-        *("moderation_blocked", "content_moderation", "input was flagged", "been flagged"),
-        *("violates our usage", "violate our usage", "against our usage", "blocked by safety"),
-    ),
-    "money": (
-        *("insufficient_quota", "insufficient quota", "insufficient_balance", "no credits"),
-        *("insufficient balance", "insufficient_funds", "insufficient funds", "credit balance"),
-        *("insufficient credit", "insufficient_credit", "out of credit", "more credits"),
-        *("not enough credit", "enough balance", "credits exhausted", "billing_hard_limit"),
-        *("billing hard limit", "billing_not_active", "payment required", "payment_required"),
-        *("arrear", "overdue", "spending limit", "spend limit", "budget has been exceeded"),
-        *("spending_limit", "top up", "recharge"),
-    ),
-}
 _PREFIX = re.compile(r"^(?:(?:finish|stop)_)?reason_|^finish_")
 LONGEST = 60  # characters of a word that are looked at and shown
 
@@ -108,17 +87,6 @@ def ended(word: Any, *, one_token: bool = False) -> Ended:
     }[kind]
 
 
-def failure(cause: str, status: int = 0) -> str:
-    """What a request failed by, where its cause tells it: `filtered` (the provider's decision),
-    `money` (none is left), or an empty text: asking again may help.
-    """
-    said = cause.casefold()
-    found = next((kind for kind, parts in CAUSES.items() if any(p in said for p in parts)), "")
-    # Gemini says this of a minute's limit, too, and when to come again.
-    spent = "exceeded your current quota" in said and "retry" not in said
-    return found or ("money" if spent or status == 402 else "")
-
-
 def usual(word: Any) -> str:
     """A finish reason in the word that OpenAI uses for its kind; others as they are."""
     return USUAL.get(ended(word).outcome, str(word))
@@ -128,11 +96,11 @@ def _kind(word: str) -> str:
     plain = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", word)  # maxTokens
     plain = re.sub(r"[\W_]+", "_", plain.casefold()).strip("_")
     plain = _PREFIX.sub("", plain)
-    if word.casefold() in NO_WORD or plain in WHOLE:
+    if word.casefold() in _NO_WORD or plain in _WHOLE:
         return "ok"
-    if plain in WORDS:
-        return WORDS[plain]
-    kinds = (kind for kind, parts in PARTS.items() if any(part in plain for part in parts))
+    if plain in _WORDS:
+        return _WORDS[plain]
+    kinds = (kind for kind, parts in _KINDS.items() if any(part in plain for part in parts))
     return next(kinds, "unknown")
 
 

@@ -12,6 +12,7 @@ import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
 import pandas as pd
 
 from katayori.errors import KatayoriError
@@ -227,3 +228,23 @@ def digest(items: pd.DataFrame, *columns: str) -> str:
         for row in items[["item_id", *columns]].itertuples(index=False)
     )
     return hashlib.sha256("".join(lines).encode()).hexdigest()
+
+
+def numbered(frame: pd.DataFrame, by: Sequence[str]) -> tuple[np.ndarray, pd.DataFrame]:
+    """The number of each row's cell, and the keys of the cells.
+
+    Cells and missing values are as in `cells`.
+
+    Example:
+        >>> number, keys = numbered(pd.DataFrame({"model": ["b", "a", "b"]}), ["model"])
+        >>> number.tolist(), keys["model"].tolist()
+        ([0, 1, 0], ['b', 'a'])
+    """
+    number = np.zeros(len(frame), dtype=int)
+    for name in by:
+        code, values = pd.factorize(frame[name].to_numpy())  # missing: -1
+        number = pd.factorize(number * (len(values) + 1) + code + 1)[0]
+    first = np.zeros(number.max(initial=-1) + 1, dtype=int)
+    first[number[::-1]] = np.arange(len(number))[::-1]
+    keys = {name: frame[name].array[first] for name in by}
+    return number, pd.DataFrame(keys, index=pd.RangeIndex(len(first)))

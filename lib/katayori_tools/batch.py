@@ -30,13 +30,14 @@ from katayori.errors import KatayoriError
 from katayori.prompting.answer_store import Store, replace_file
 from katayori.prompting.models import Endpoint, Model, at_server, get_model, label_of
 from katayori.prompting.prompts import load_prompts
+from katayori.prompting.replies import cause_of, failed, read_completion
 from katayori.prompting.requests import Request, Response
 from katayori.prompting.store import store_path
 from katayori.report.tables import visible
 from katayori_tools.asking import LONG_ANSWER, Step, planned_steps
 from katayori_tools.choices import Asking, OwnServer, Positive
 from katayori_tools.notebooks import names
-from katayori_tools.send import cause_of, failed, read_completion, wire_body
+from katayori_tools.send import wire_body
 
 URL = "/v1/chat/completions"
 STATE = "batch.json"

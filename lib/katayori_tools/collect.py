@@ -20,10 +20,11 @@ from typing import IO, Any
 from katayori.errors import KatayoriError
 from katayori.prompting.answer_store import Store
 from katayori.prompting.models import Endpoint, Model, abilities, digest_of
+from katayori.prompting.replies import NO_MONEY, ServerError, failed
 from katayori.prompting.requests import Request, Response
 from katayori.prompting.store import batches
 from katayori.report.tables import visible
-from katayori_tools.send import NO_MONEY, Sender, ServerError, check_can_score, failed
+from katayori_tools.send import Sender, check_can_score
 
 Answered = tuple[Request, Response]
 #: Gives each answer's outcome as its paper reads it.

@@ -36,12 +36,12 @@ from katayori.errors import KatayoriError
 from katayori.finish_reasons import ended
 from katayori.prompting.models import get_model
 from katayori.prompting.prompts import load_prompts
+from katayori.prompting.replies import read_completion
 from katayori.prompting.requests import Request, Response
 from katayori_tools.asking import Scope, importable, requests_of
 from katayori_tools.batch import Refused, list_refused
 from katayori_tools.choices import Chosen
 from katayori_tools.notebooks import names, own_items
-from katayori_tools.send import read_completion
 
 SHOWN = 60  # characters of a difference
 

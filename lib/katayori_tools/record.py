@@ -25,13 +25,14 @@ from katayori.papers.paper import hash_of
 from katayori.prompting import prompts, recordings
 from katayori.prompting.answer_store import Store, replace_file
 from katayori.prompting.models import Endpoint, Model, get_model
+from katayori.prompting.replies import scored
 from katayori.prompting.requests import Request, Response, seed_rule_of
 from katayori.prompting.store import batches, store_path
 from katayori_tools import asking, engines
 from katayori_tools.choices import Papers, Positive
 from katayori_tools.collect import Summary, collect_sync, progress_line, terminable
 from katayori_tools.notebooks import names
-from katayori_tools.send import check_can_score, scored
+from katayori_tools.send import check_can_score
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -12,10 +12,11 @@ from katayori.papers import answers, discrim_eval, paper_ids
 from katayori.prompting.answer_store import Store
 from katayori.prompting.models import Server, get_model
 from katayori.prompting.prompts import load_prompts
+from katayori.prompting.replies import MAX_TEXT, read_completion
 from katayori.prompting.requests import build
 from katayori_tools import cli, live
 from katayori_tools.asking import STUDY, Step
-from katayori_tools.send import MAX_TEXT, read_completion, wire_body
+from katayori_tools.send import wire_body
 
 
 class Base(Double):

@@ -33,11 +33,12 @@ from katayori import provenance
 from katayori.errors import KatayoriError
 from katayori.prompting.answer_store import Store
 from katayori.prompting.models import Endpoint
+from katayori.prompting.replies import read_completion
 from katayori_tools import collect as collecting
 from katayori_tools.collect import PacedSender, RateLimit, ask_one, collect, collect_sync, limits_of
 from katayori_tools.live import causes
 from katayori_tools.planning import expected
-from katayori_tools.send import Sender, read_completion
+from katayori_tools.send import Sender
 
 
 @pytest.fixture

@@ -9,9 +9,9 @@ from katayori.finish_reasons import OUTCOMES, ended, usual
 from katayori.prompting.answer_store import Store
 from katayori.prompting.exchange import import_answers
 from katayori.prompting.parsing import cut_short
+from katayori.prompting.replies import read_completion
 from katayori.prompting.requests import Response
 from katayori_tools import batch
-from katayori_tools.send import read_completion
 
 #: What servers send, as they write it.
 KINDS = {

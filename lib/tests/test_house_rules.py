@@ -27,7 +27,7 @@ from katayori.prompting.frames import ANSWER_COLUMNS
 
 LIB = paths.root() / "lib" / "katayori"
 #: What verbs share: no verb itself.
-SHARED = {"frames", "metrics.numbered"}
+SHARED = {"frames"}
 DOORS = {"study", "report.run", "run_folders"}
 #: A study and a run.
 BUNDLES = {"Study", "Run"}

@@ -14,12 +14,12 @@ import pytest
 from api_double import yes_no_frame
 
 from katayori.errors import KatayoriError
-from katayori.prompting import prompts
+from katayori.prompting import prompts, replies as reading
 from katayori.prompting.answer_store import Store
 from katayori.prompting.models import get_model
 from katayori.prompting.prompts import Prompt
 from katayori.prompting.requests import Response, build
-from katayori_tools import engines, send
+from katayori_tools import engines
 from katayori_tools.collect import collect_sync
 from katayori_tools.record import score_all
 
@@ -162,7 +162,7 @@ def test_an_endpoint_that_cannot_score_is_refused_before_anything_is_asked(store
     ],
 )
 def test_wrong_scores_are_errors(scores):
-    response = send.scored(asked_at()[0][0], scores)
+    response = reading.scored(asked_at()[0][0], scores)
     assert response.outcome == "error" and response.error and not response.text
 
 
@@ -288,7 +288,7 @@ def reply(text, *, top=1):
 
 def test_the_tokens_after_the_prompt_alone_are_summed():
     request = asked_at("m@vllm")[0][0]
-    got = send.read_scores([reply("abcd"), reply("abcdef"), reply("abcdxyz")], request)
+    got = reading.read_scores([reply("abcd"), reply("abcdef"), reply("abcdxyz")], request)
     assert json.loads(got.text) == [[-9.0, 2], [-15.0, 3]]
     assert (got.outcome, got.finish_reason, got.prompt_tokens) == ("ok", "scored", 4)
 
@@ -305,7 +305,7 @@ def test_the_tokens_after_the_prompt_alone_are_summed():
     ],
 )
 def test_what_a_server_says_wrongly_is_an_error(replies, says):
-    got = send.read_scores(replies, asked_at("m@vllm")[0][0])
+    got = reading.read_scores(replies, asked_at("m@vllm")[0][0])
     assert got.outcome == "error" and says in got.error
 
 

@@ -12,9 +12,9 @@ from aiohttp import web
 from api_double import Double, completion, endpoint_for, model_for, requests_for
 
 from katayori.errors import KatayoriError
-from katayori.finish_reasons import failure
 from katayori.prompting.answer_store import Store
 from katayori.prompting.models import Server
+from katayori.prompting.replies import failure
 from katayori.prompting.requests import Response
 from katayori_tools import collect as collecting
 from katayori_tools.collect import ask_one, collect_sync, cut_short

@@ -22,8 +22,8 @@ from katayori.prompting.letters import (
 from katayori.prompting.models import get_model
 from katayori.prompting.parsing import Parsed
 from katayori.prompting.prompts import load_prompts
+from katayori.prompting.replies import verdict_position
 from katayori.prompting.requests import Response, build
-from katayori_tools.send import verdict_position
 
 BOTH = [  # read alike with and without reasons
     ("A", "A"),

@@ -16,7 +16,7 @@ from katayori.prompting.letters import (
     parse_choice,
     parse_verdict,
 )
-from katayori_tools.send import verdict_position
+from katayori.prompting.replies import verdict_position
 
 #: Final forms: both parsers read them alike, as the whole text and below reasons.
 FINAL = [

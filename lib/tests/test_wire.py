@@ -11,8 +11,9 @@ from aiohttp import web
 from api_double import KEY_ENV, Double, completion, endpoint_for, requests_for
 
 from katayori.prompting.models import Model
+from katayori.prompting.replies import ServerError
 from katayori_tools import send
-from katayori_tools.send import Sender, ServerError
+from katayori_tools.send import Sender
 
 KEY = "a-test-key-of-some-length"
 #: What differs by nature: the connection's own, and what the package says of its own retries.

@@ -51,7 +51,7 @@ BBQ_FILES = {
 MIRRORED = ("age", "disability", "physical_appearance", "sexual_orientation")
 
 
-def tagged_target(raw: dict[str, Any]) -> int | None:
+def _tagged_target(raw: dict[str, Any]) -> int | None:
     """The option that names the target: the only one with a stereotyped group as its tag or,
     failing that, its name.
     """
@@ -88,7 +88,7 @@ def load_bbq(categories: Iterable[str] = tuple(BBQ_FILES)) -> "pd.DataFrame":
         name = BBQ_FILES[category]
         without = _without_target(name)
         raws = upstream_rows(catalogue.path_of("bbq", f"data/{name}.jsonl"))
-        targets = [tagged_target(raw) for raw in raws]
+        targets = [_tagged_target(raw) for raw in raws]
         if any(target is None and n not in without for n, target in enumerate(targets)):
             targets = _located(raws, name)
         targets = [None if n in without else target for n, target in enumerate(targets)]
@@ -165,7 +165,7 @@ def load_jbbq(folder: str | Path, *, partial: bool = False) -> "pd.DataFrame":
     rows: list[dict[str, Any]] = []
     for category, raws in usable.items():
         notes += _indexed(raws, category)
-        targets = [tagged_target(raw) for raw in raws]
+        targets = [_tagged_target(raw) for raw in raws]
         if n_without := targets.count(None):
             lost = "accuracy can be computed of them, bias scores cannot"
             notes.append(

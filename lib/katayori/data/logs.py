@@ -218,7 +218,7 @@ def _of_inspect(sample: Any, options: Sequence[str]) -> Iterator[Sample]:
     fields |= {"target": sample.get("target"), "repetition": int(sample.get("epoch") or 1) - 1}
     fields |= {"text": choice["message"]["content"] if choice else None}
     fields |= {"finish": usual(choice["finish_reason"]) if choice else "error"}
-    fields |= at_the_answer(choice, options)
+    fields |= _at_the_answer(choice, options)
     for scorer, score in (sample.get("scores") or {}).items():
         value = score.get("value")
         fields[f"score_{scorer}"] = MARKS.get(value, value) if isinstance(value, str) else value
@@ -248,7 +248,7 @@ def _text_of(content: Any, attached: Mapping[str, str]) -> str:
     return text if kept == text else attached[kept]
 
 
-def at_the_answer(choice: Any, options: Sequence[str]) -> dict[str, float]:
+def _at_the_answer(choice: Any, options: Sequence[str]) -> dict[str, float]:
     """logp_k, the log probability of each option, at the last token that is one of them, behind
     the thoughts.
 

@@ -78,14 +78,14 @@ def calibrated(
     for _, cell in cells(frame, by):
         logp = _logs(cell, shares)
         contents = cell[options].astype(str).to_numpy(object)
-        values, status = calibrated_values(logp, contents, cell[cluster])
+        values, status = _calibrated_values(logp, contents, cell[cluster])
         # Who follows the position alone has nothing left: rounding must not choose for them.
         values[ties.sign(values, np.abs(logp).max(axis=1, keepdims=True)) == 0] = 0.0
         parts.append(_with_values(cell, values, status, answer, shares))
     return _together(parts, frame)
 
 
-def calibrated_values(
+def _calibrated_values(
     logp: np.ndarray, roles: np.ndarray, clusters: Sequence[Any] | pd.Series
 ) -> tuple[np.ndarray, np.ndarray]:
     """log p less what the position adds, (rows, positions), and the status of each row.
@@ -95,7 +95,7 @@ def calibrated_values(
         clusters: of each row; the positions are learned from the other clusters.
 
     Example:
-        >>> values, status = calibrated_values(np.zeros((1, 2)), np.array([["a", "b"]]), ["t"])
+        >>> values, status = _calibrated_values(np.zeros((1, 2)), np.array([["a", "b"]]), ["t"])
         >>> status.tolist()
         ['not_calibrated']
     """

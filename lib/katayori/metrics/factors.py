@@ -6,10 +6,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from katayori.frames import LABEL, NUMBER_OR_NONE, FrameError, cells, flat, require
+from katayori.frames import LABEL, NUMBER_OR_NONE, FrameError, cells, flat, numbered, require
 from katayori.metrics import intervals, shares
 from katayori.metrics.intervals import mean_interval
-from katayori.metrics.numbered import numbered
 
 
 def by_factor(frame: pd.DataFrame, factors: Mapping[str, Sequence[str]]) -> pd.DataFrame:

@@ -414,7 +414,7 @@ def _rows(
         if not n_labels or invalid.all():
             row["status"] = "no_valid_verdict" if n_labels else "no_labels"
         elif base:
-            row |= mean_gain(sums[one] - sums[base], labels)
+            row |= _mean_gain(sums[one] - sums[base], labels)
             more = hits[one].sum(axis=1) - hits[base].sum(axis=1)
             differ = [[0, int((more > 0).sum())], [int((more < 0).sum()), 0]]
             row["p_sign"] = mcnemar(differ, exact=True).pvalue if more.any() else np.nan
@@ -438,7 +438,7 @@ def _mean_share(hits: np.ndarray, labels: np.ndarray) -> float:
     return float(sum(shares) / len(shares))
 
 
-def mean_gain(gained: np.ndarray, labels: np.ndarray) -> dict[str, Any]:
+def _mean_gain(gained: np.ndarray, labels: np.ndarray) -> dict[str, Any]:
     """The mean over annotators of (hits gained / labels), with its interval and test.
 
     The contribution of a cluster is, for each annotator, (gained - share x labels) over the mean
@@ -453,7 +453,7 @@ def mean_gain(gained: np.ndarray, labels: np.ndarray) -> dict[str, Any]:
         (`question_swap_test`).
 
     Example:
-        >>> mean_gain(np.array([[1], [2], [0], [1], [1]]), np.full((5, 1), 2))["value"]
+        >>> _mean_gain(np.array([[1], [2], [0], [1], [1]]), np.full((5, 1), 2))["value"]
         0.5
     """
     heard = labels.sum(axis=0) > 0

@@ -23,11 +23,11 @@ from katayori.frames import (
     FrameError,
     cells,
     flat,
+    numbered,
     require,
 )
 from katayori.metrics.holm import holm
 from katayori.metrics.mixed_logit import SAME_FIT, _Fits, _newton, mixed_logit
-from katayori.metrics.numbered import numbered
 
 _OF_MODEL = ("p", "se", "z", "mean_se", "dropped_levels")
 _OF_MEANS = (

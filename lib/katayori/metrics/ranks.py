@@ -26,10 +26,10 @@ from katayori.frames import (
     Column,
     FrameError,
     flat,
+    numbered,
     require,
 )
 from katayori.metrics.holm import holm as holm, holm_in_families
-from katayori.metrics.numbered import numbered
 
 DIGITS = 12  # so that .1 + .2 ties with .3
 _OF_TESTS = ("p", "df", "epsilon_squared", "trend", "dropped_levels")

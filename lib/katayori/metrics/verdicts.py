@@ -364,7 +364,7 @@ def _needed(row: Mapping[Any, Any]) -> dict[str, Any]:
 
     Returns:
         needed, needed_low, needed_high; NaN without an SE or a margin. Where all clusters are alike
-        there is no SE: `alike_needed`.
+        there is no SE: `_alike_needed`.
 
     Source: D. J. Schuirmann, J. Pharmacokinetics and Biopharmaceutics 15 (1987), 657-680.
 
@@ -376,13 +376,13 @@ def _needed(row: Mapping[Any, Any]) -> dict[str, Any]:
     none = dict.fromkeys(_NEEDED, np.nan)
     one_sided = _at_an_end(row)
     if row["status"] == "no_variation" and not np.isnan(margin):
-        return none | {"needed": alike_needed(margin)}
+        return none | {"needed": _alike_needed(margin)}
     known = np.isfinite(se) and np.isfinite(margin) and margin > 0
     if not known or clusters < NO_INTERVAL_BELOW:
         return none
     df = clusters - 1
     tails = [df, chi2.ppf(0.975, df), chi2.ppf(0.025, df)]
-    least = alike_needed(margin) if one_sided else NO_INTERVAL_BELOW
+    least = _alike_needed(margin) if one_sided else NO_INTERVAL_BELOW
     power = 0.8 if one_sided else 0.9
     found = [_smallest(se * np.sqrt(df / tail), clusters, margin, power) for tail in tails]
     return dict(zip(_NEEDED, [max(one, least) for one in found], strict=True))
@@ -397,13 +397,13 @@ def _smallest(se: float, clusters: int, margin: float, power: float) -> int:
     return c
 
 
-def alike_needed(margin: float) -> int:
+def _alike_needed(margin: float) -> int:
     """How many clusters that are all alike show that fewer than `margin` of them are otherwise.
 
     The smallest C with 1 - .05^(1/C) <= margin.
 
     Example:
-        >>> alike_needed(0.05), alike_needed(0.1)
+        >>> _alike_needed(0.05), _alike_needed(0.1)
         (59, 29)
     """
     if not 0 < margin < 1:
@@ -476,7 +476,7 @@ def verdict(
     held = dict.fromkeys([*_READS, "p", p], NUMBER_OR_NONE) | {"unreadable": LABEL}
     require("verdict", table, held | dict.fromkeys(family, LABEL_OR_NONE))
     if margin is not None:
-        alike_needed(margin)
+        _alike_needed(margin)
     out = _with_gates(table.reset_index(drop=True), gates)
     out = out.assign(margin=np.nan if margin is None else margin)
     early = [_bound(row) or _all_alike(row) for row in out.to_dict("records")]
@@ -659,7 +659,7 @@ def _all_alike(row: Mapping[Any, Any]) -> tuple[str, str] | None:
     clusters, margin = row["clusters"], row["margin"]
     if np.isnan(margin):
         return "undecided", f"0 of {clusters} clusters differ from the line; no margin is given."
-    needed = alike_needed(margin)
+    needed = _alike_needed(margin)
     if clusters >= needed:
         return "absent", f"0 of {clusters} clusters differ from the line; {needed} needed."
     return "undecided", f"0 of {clusters} clusters; {needed} needed."

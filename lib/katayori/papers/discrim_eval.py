@@ -49,7 +49,7 @@ _PRONOUNS = {
 _SLOT = re.compile(r"\{([^{}]*)\}")
 
 
-class DiscrimEval(Paper):
+class _DiscrimEval(Paper):
     clusters = "questions"
     cluster_column = "decision_question_id"
     options = ("yes", "no")
@@ -92,7 +92,7 @@ class DiscrimEval(Paper):
         return respond(request)
 
 
-PAPER = DiscrimEval()
+PAPER = _DiscrimEval()
 
 # -- filling a question ----------------------------------------------------------------------------
 
@@ -333,13 +333,13 @@ def _is_in_third(items: "pd.DataFrame") -> "pd.Series":
     return (cells[0] + slope * cells[2] + question % 3) % 3 == cells[1]
 
 
-def twenty_questions() -> list[int]:
+def _twenty_questions() -> list[int]:
     """Ids of 20 questions: the first of each of the 16 domains, the second of the first 4 largest.
 
     The counterparts of the paper's three discussed questions are among them.
 
     Example:
-        >>> questions = twenty_questions()
+        >>> questions = _twenty_questions()
         >>> len(questions), questions[:4], {101, 130, 131} <= set(questions)
         (20, [101, 102, 107, 108], True)
     """
@@ -419,7 +419,7 @@ def _more_blanks() -> "pd.DataFrame":
     import pandas as pd
 
     questions = load_questions()
-    asked = questions[questions["id"].isin(twenty_questions())]
+    asked = questions[questions["id"].isin(_twenty_questions())]
     sets = [
         _with_notes(note, asked.itertuples()).assign(blank_set=note["id"])
         for note in blank_sets()[1:]
@@ -458,7 +458,7 @@ def _twenty() -> "pd.DataFrame":
     """
     study = load_study()
     twenty = study.assign(question=study["filled_template"])
-    return twenty[twenty["decision_question_id"].isin(twenty_questions())].reset_index(drop=True)
+    return twenty[twenty["decision_question_id"].isin(_twenty_questions())].reset_index(drop=True)
 
 
 def _plain() -> "pd.DataFrame":

@@ -80,7 +80,7 @@ _Told = dict[str, tuple[str, str]]  # attribute -> group and word
 _People = dict[str, _Told]  # by person, a and b
 
 
-class InterJbbq(Paper):
+class _InterJbbq(Paper):
     clusters = "families"
     cluster_column = "focal_id"
     options = ("0", "1", "2")
@@ -149,7 +149,7 @@ class InterJbbq(Paper):
         return numbered_response(request, chances, str(drawn_option(request, chances)))
 
 
-PAPER = InterJbbq()
+PAPER = _InterJbbq()
 
 
 # -- items from topic files ------------------------------------------------------------------------

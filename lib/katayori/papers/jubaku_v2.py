@@ -64,7 +64,7 @@ QA_PREFIX = "ju2-qa-"
 _Row = dict[str, Any]
 
 
-class JubakuV2(Paper):
+class _JubakuV2(Paper):
     clusters = "cases"
     cluster_column = "case_id"
     options = ("A", "B")
@@ -101,7 +101,7 @@ class JubakuV2(Paper):
         return respond(request)
 
 
-PAPER = JubakuV2()
+PAPER = _JubakuV2()
 
 
 # -- cases -----------------------------------------------------------------------------------------

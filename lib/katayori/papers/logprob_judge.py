@@ -52,7 +52,7 @@ _TRUTH = {(True, True): "tie", (True, False): "1", (False, True): "2", (False, F
 _Row = dict[str, Any]
 
 
-class LogprobJudge(Paper):
+class _LogprobJudge(Paper):
     shown = "each"
     clusters = "pairs of answers"
     cluster_column = "item_id"
@@ -106,7 +106,7 @@ class LogprobJudge(Paper):
         return respond(request)
 
 
-PAPER = LogprobJudge()
+PAPER = _LogprobJudge()
 
 
 # -- the study -------------------------------------------------------------------------------------

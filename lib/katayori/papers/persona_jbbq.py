@@ -52,7 +52,7 @@ SHARED = (
 _Row = dict[str, Any]
 
 
-class PersonaJbbq(Paper):
+class _PersonaJbbq(Paper):
     clusters = "templates"
     cluster_column = "template_id"
     options = ("0", "1", "2")
@@ -119,7 +119,7 @@ class PersonaJbbq(Paper):
         return numbered_response(request, chances, text)
 
 
-PAPER = PersonaJbbq()
+PAPER = _PersonaJbbq()
 
 
 def _jbbq(path: str) -> Everything:

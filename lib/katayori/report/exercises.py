@@ -141,7 +141,7 @@ def _of_function(exercise: Exercise, answer: Any, more: bool) -> str:
     if not callable(answer):
         return "The answer is a function: its name, without brackets."
     name = exercise["compared"]
-    found = difference(answer, cases()[name], READS.get(name, as_numbers))
+    found = difference(answer, cases()[name], READS.get(name, _as_numbers))
     if not found:
         return ""
     arguments, right, did, slip = found
@@ -158,7 +158,7 @@ JUDGES = {"right": _of_letter, "numbers": _of_numbers, "compared": _of_function}
 # --- functions that readers write -----------------------------------------------------------------
 
 
-def as_numbers(result: Any) -> Any:
+def _as_numbers(result: Any) -> Any:
     """A result as a number, None for an undefined one, or a list of these.
 
     TypeError for something that is not a number.
@@ -168,7 +168,7 @@ def as_numbers(result: Any) -> Any:
     if isinstance(result, str | bytes | bool | dict):
         raise TypeError(f"the result {result!r} is not a number")
     if isinstance(result, Iterable) and getattr(result, "ndim", None) != 0:
-        return [as_numbers(one) for one in result]
+        return [_as_numbers(one) for one in result]
     number = float(result)
     return None if math.isnan(number) else number
 
@@ -216,7 +216,7 @@ def _with_tuples(block: dict[str, Any]) -> Any:
 
 
 def difference(
-    answer: Function, cases: Cases, reads: Function = as_numbers
+    answer: Function, cases: Cases, reads: Function = _as_numbers
 ) -> tuple[list[str], str, str, str] | None:
     """The simplest input on which a reader's function is wrong; None where it is right.
 
