@@ -47,15 +47,19 @@ Run = tuple[str, list[Row], Row]  # a paper, its rows, its provenance
 
 
 def export(*, profile: str = "recorded", papers: Papers = "", models: str = "") -> None:
-    """Writes a run to outputs/export/<profile>, in place of an older export.
+    """Writes a run to outputs/export/<run>, in place of an older export of it.
 
     Args:
         profile: the run. papers: by name or number (all). models: of a live or imported run, the
             models it asked.
     """
     chosen = profiles.load(profile)
-    runs = _runs(chosen, notebooks.names(papers), notebooks.names(models))
-    target = paths.outputs_dir() / "export" / chosen["name"]
+    named = notebooks.names(models)
+    if named and chosen["answers"] not in run_folders.OF_MODELS:
+        raise KatayoriError(f"the run {chosen['name']} is exported whole; leave MODELS= out")
+    folder = run_folders.only_run(chosen, named, run_folders.run_label())
+    runs = _runs(folder, notebooks.names(papers), chosen["name"])
+    target = paths.outputs_dir() / "export" / folder.relative_to(paths.outputs_dir())
     target.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=target.parent, prefix=".export-") as part:
         made = Path(part) / "export"
@@ -73,18 +77,13 @@ def export(*, profile: str = "recorded", papers: Papers = "", models: str = "") 
     print(f"exported to {target}")
 
 
-def _runs(profile: dict[str, Any], wanted: Sequence[str], models: Sequence[str]) -> list[Run]:
+def _runs(folder: Path, wanted: Sequence[str], name: str) -> list[Run]:
     """The papers of a run that have results."""
-    if models and profile["answers"] not in run_folders.OF_MODELS:
-        raise KatayoriError(f"the run {profile['name']} is exported whole; leave MODELS= out")
-    folder = run_folders.only_run(profile, models, run_folders.run_label())
     folders = [folder / paper for paper in wanted or paper_ids()]
     runs = [_run(here) for here in folders if (here / "results.json").is_file()]
     if not runs:
         asked = ", ".join(wanted) or "any paper"
-        raise KatayoriError(
-            f"the run {profile['name']} has no results of {asked}; run `make reproduce` first"
-        )
+        raise KatayoriError(f"the run {name} has no results of {asked}; run `make reproduce` first")
     return runs
 
 

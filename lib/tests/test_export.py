@@ -87,6 +87,15 @@ def test_the_rows_that_leave_are_those_that_make_compare_reads(outputs, capsys):
     assert counts == {RECORDED: 3, SIMULATED: 1}
 
 
+def test_each_model_of_ones_own_has_an_export_of_its_own(outputs):
+    """All of a profile had one folder, so that the second replaced the first."""
+    for model in ("a@custom", "b@custom"):
+        made_run(outputs / "live" / model)
+        assert cli.main([*EXPORT, "--profile", "live", "--models", model]) == 0
+    runs = [outputs / "export" / "live" / model / "runs" for model in ("a@custom", "b@custom")]
+    assert [len(read_results(run)) for run in runs] == [7, 7]
+
+
 def test_a_result_says_direction_bounds_and_interval(outputs):
     made_run(outputs / "recorded")
     assert cli.main(EXPORT) == 0
