@@ -107,50 +107,62 @@ def _kind(word: str) -> str:
 # -- what of a text is thought ---------------------------------------------------------------------
 
 #: What the names of marks around thoughts contain, in any brackets: <think>, [THINK],
-#: <seed:think>, <|begin_of_thought|>, <|START_THINKING|>, <inner_monologue>.
+#: <seed:think>, <|begin_of_thought|>, <|START_THINKING|>, <inner_monologue>, <judge> (KAT).
 THOUGHTS = re.compile(
     r"think|thought|reason|rationale|analy[sz]|scratch|reflect|monologue|\bcot\b|deliberat|ponder"
-    r"|contemplat|brainstorm|introspect|cogitat|ruminat|musing|\bplan(?:ning)?\b|commentary"
-    "|思考|推論|推理|考察|熟考|内省|独白"
+    r"|contemplat|brainstorm|introspect|cogitat|ruminat|musing|\bplan(?:ning)?\b|\bjudge\b"
+    "|commentary|思考|推論|推理|考察|熟考|内省|独白"
 )
 #: Whole words of those around the answer behind them.
 ANSWERS = re.compile(
     r"\b(?:answer|final|output|response|solution|result|conclusion|reply|verdict|choice"
     r"|judge?ment|回答|答え|解答|最終回答|判定|結論|答案)\b"
 )
-#: Reserved tokens whose names do not tell: Gemma, Pangu, Apertus.
-_OPENING, _CLOSING = "unused94 unused16 inner_prefix", "unused95 unused17 inner_suffix"
+#: Reserved tokens whose names do not tell: Gemma, Gemini, Pangu, Apertus.
+_OPENING, _CLOSING = (
+    "unused94 ctrl94 unused16 inner_prefix",
+    "unused95 ctrl95 unused17 inner_suffix",
+)
 _ALIASES = dict.fromkeys(_OPENING.split(), "begin thought")
 _ALIASES |= dict.fromkeys(_CLOSING.split(), "end thought")
-#: Tokens before the name of a channel or a role, names of roles, and tokens without bars.
+_END = re.compile(r"\b(?:end|stop|close|finish|eo|done)\b")
+_PLACE = re.compile(rf"(?:\b(?:start|begin|open|bo|of|on)\b|{_END.pattern}) ?")
+_OFF = re.compile(r"\b(?:off|no|nothink)\b")
+#: Names of several words with blanks between; with others among them it is prose in brackets.
+_BLANKS = re.compile(
+    rf"(?:{_PLACE.pattern}|\b(?:my|inner|internal|chain|process|thoughts?|think(?:ing)?"
+    rf"|reason(?:ing)?|analysis|monologue)\b ?|{ANSWERS.pattern} ?)+"
+)
+#: Tokens before the name of a channel or a role, and tokens without bars.
 _HEADER = re.compile(r"channel|start|begin|im start|start header id|start of (?:role|turn)|turn")
-_ROLES = {"assistant", "model", "user", "system", "developer", "tool", "human"}
-_TOKEN = re.compile(r"(?:.* )?(?:s|eos|bos|pad|eot|eod)|(?:start|end) of (?:turn|text)|unused\d+")
+_TOKEN = re.compile(
+    r"(?:.* )?(?:s|eos|bos|pad|sep|eot|eod)|(?:start|end) of (?:turn|text)|unused\d+"
+)
+_TURN = re.compile(r"end|eo|im end|return|call|turn|s$|.* eos")
 # Every pattern is bounded, so that hostile text of any length takes linear time.
+_NAME = r"[^\W\d_][\w:.▁-]{0,60}(?:\ [\w-]{1,20}(?![\w-]|\s?=)){0,4}"
 _MARK = re.compile(
-    r"""(?P<mark>(?:[<＜◁\[【]|&lt;)/?[|｜]?[/\\]?\s{0,3}[^\W\d_][\w:.▁-]{0,60}
-        (?:\s[^<>=]{0,60}=[^<>]{0,200})?\s{0,3}/?[|｜]?(?:[>＞▷\]】]|&gt;))
-    |(?P<fence>```\w{0,20})
-    |(?P<open>\A\s{0,9}(?:Here(?:['’]s|\ is)\ my\ thought\ process:|Thinking\.\.\.\s{0,3}\n
-        |(?:assistant)?(?:analysis|commentary)(?=\w)|(?:analysis|thought)\s{0,3}\n))
+    rf"""(?P<fence>```\w{{0,20}}|<details[^<>]{{0,200}}>\s{{0,9}}<summary>[^<>]{{0,100}})
+    |(?P<mark>(?:[<＜◁\[【]|&lt;)/?[|｜]?[/\\]?\s{{0,3}}{_NAME}
+        (?:\s[^<>=]{{0,60}}=[^<>]{{0,200}})?\s{{0,3}}/?[|｜]?(?:[>＞▷\]】]|&gt;))
+    |(?P<open>\A\s{{0,9}}(?:Here(?:['’]s|\ is)\ my\ thought\ process:
+        |Here\ are\ my\ reasoning\ steps:|Thinking\.\.\.\s{{0,3}}\n
+        |(?:assistant)?(?:analysis|commentary)(?=[\w"“「(<])|(?:analysis|thought)\s{{0,3}}\n))
     |(?P<close>\.\.\.done\ thinking\.)
-    |(?P<answer>assistant\n?final|\A\s{0,9}final(?=[A-Z0-9]|[^\x00-\x7f]))
+    |(?P<answer>assistant\n?final|\A\s{{0,9}}final(?=[A-Z0-9]|[^\x00-\x7f]))
     |(?P<reply>Here(?:['’]s|\ is)\ my\ response:)""",
     re.X,
 )
+_PARTS = re.compile(f"({_NAME})")
 _HEAD = re.compile(
-    r"\s{0,3}([^\W\d_]{1,20})"
+    r"\s{0,3}([^\W\d_]{1,20}(?:/[^\W\d_]{1,20})?)"
     r"(?:[^\n<>]{0,80}(?:<\|constrain\|>[^\n<>]{0,80})?"
     r"<\|(?:message|content|end_header_id|end_of_role)\|>)?"
 )
-_PARTS = re.compile(r"([^\W\d_][\w:.▁-]*)")
-_SQUARE = re.compile(r"[\[【]/[^\W\d_][\w:.▁-]{0,60}[\]】]")
-#: But for tokens of Mistral and Pangu.
+#: A pair in square brackets by its closing mark, and what looks like a heading without one (but
+#: for tokens of Mistral and Pangu).
+_SQUARE = re.compile(r"[\[【](?:/|(?i:end))[^|\[\]【】]{1,60}[\]】]")
 _HEADING = re.compile(r"[\[【](?!THINK\]|unused)[^|]*[\]】]")
-_TURN = re.compile(r"end|eo|im end|return|call|turn|s$|.* eos")
-_END = re.compile(r"\b(?:end|stop|close|finish|eo|done)\b")
-_PLACE = re.compile(r"\b(?:start|begin|open|bo|of|on|end|stop|close|finish|eo|done)\b ?")
-_OFF = re.compile(r"\b(?:off|no|nothink)\b")
 _QUOTED = {"``", '""', "''", "“”", "「」", "『』"}
 
 
@@ -190,41 +202,41 @@ def _spoken(text: str) -> tuple[list[tuple[str, int, int]], bool]:
     """
     kept: list[tuple[str, int, int]] = []
     glue, start, opened = "", 0, ""
-    for kind, key, at, end in _marks(text):
+    for kind, key, at, end in [*_marks(text), ("stop", "", len(text), 0)]:
+        own = key == opened.rstrip("|") and kind in ("close", "shut")
         if kind == "answer" or (kind == "reply" and (opened or text[at - 1 : at] == "\n")):
             kept, glue, start, opened = [], "", end, ""
-        elif opened:
-            # A thought of a channel ends with its message; another only by its own mark.
-            own = kind == "close" and key == opened.rstrip("|")
-            if own or (kind == "end" and opened.endswith("|")):
-                glue, start, opened = "\n", end, ""
-        elif kind == "close":  # some servers drop the opening mark: all before is thought
+        elif own or (kind == "end" and opened.endswith("|")):  # a channel ends with its message
+            glue, start, opened = "\n", end, ""
+        elif kind == "stop":  # the end, or a turn of the user that the model wrote on
+            kept += [] if opened else [(glue, start, at)]
+            break
+        elif kind == "close" and not opened:  # some servers drop the opening mark
             kept, glue, start = [], "", end
-        elif kind != "reply":
+        elif not opened and kind not in ("reply", "shut"):
             kept.append((glue, start, at))
-            glue = "\n" if kind in ("open", "end") else " "
-            start, opened = end, key if kind == "open" else ""
-    return [*kept, *([] if opened else [(glue, start, len(text))])], bool(opened)
+            glue, start = "\n" if kind in ("open", "end") else " ", end
+            opened = key if kind == "open" else ""
+    return kept, bool(opened)
 
 
 def _marks(text: str) -> Iterator[tuple[str, str, int, int]]:
     """The marks of a text: kind, name of the thought, where they begin and end."""
     # In square brackets a heading looks the same: only what is closed is an envelope.
-    closing = _SQUARE.findall(text) if "[/" in text or "【/" in text else []
-    paired = {_meant(one)[1] for one in closing}
-    past, fenced = 0, False
+    paired = {_meant(one)[1] for one in _SQUARE.findall(text)}
+    past = 0
     for match in _MARK.finditer(text):
         (at, end), written, kind = match.span(), match[0], str(match.lastgroup)
-        key = "fence" if kind == "fence" else "text"
-        if kind == "mark":
+        key = "text"
+        if kind == "fence":
+            key = "details" if written[0] == "<" else kind
+            kind = "open" if THOUGHTS.search(written.casefold()) else "shut" * (written == "```")
+        elif kind == "mark":
             kind, key = _meant(written)
             if kind in ("open", "tag") and key not in paired and _HEADING.fullmatch(written):
                 kind = ""
             if kind == "header":
                 kind, key, end = _headed(key, text, end)
-        elif kind == "fence":
-            fenced, was = bool(THOUGHTS.match(written[3:].casefold())), fenced
-            kind = "open" if fenced else "close" if was and written == "```" else ""
         if kind and at >= past and text[at - 1 : at] + text[end : end + 1] not in _QUOTED:
             past = end
             yield kind, key, at, end
@@ -234,13 +246,11 @@ def _headed(header: str, text: str, end: int) -> tuple[str, str, int]:
     """Kind, name and end of a token that names the channel or the role of what follows."""
     found = _HEAD.match(text, end)
     name, past = (found[1].casefold(), found.end()) if found else ("", end)
-    if ANSWERS.fullmatch(name):
+    if ANSWERS.fullmatch(name) or name in ("assistant", "model"):
         return "answer", name, past
-    if header == "channel" or THOUGHTS.match(name):
+    if header == "channel" or THOUGHTS.search(name):
         return "open", f"{header}|", past
-    if name in _ROLES:  # in these forms a message of its own follows
-        return "answer" if header in ("start", "begin") else "token", header, past
-    return "token", header, end
+    return "stop" if name in ("user", "human", "system") else "token", header, end
 
 
 @lru_cache(10_000)
@@ -249,21 +259,25 @@ def _meant(mark: str) -> tuple[str, str]:
     plain = mark.replace("&lt;", "<").replace("&gt;", ">")
     before, name, after = _PARTS.split(plain, maxsplit=1)
     left, right = (any(bar in side for bar in "|｜") for side in (before, after))
+    blanks = " " in name
     name = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", _ALIASES.get(name.casefold(), name)).casefold()
     name = re.sub(r"^(start|begin|end)(?:of)?(?=think|thought|reason)", r"\1_", name)
     name = " ".join(re.split(r"[\s_:.▁-]+", name))
-    if _HEADER.fullmatch(name) and (left or " " in name):
-        return "header", name
     key = _PLACE.sub("", name).strip()
     ends = bool(re.search(r"[/\\]", before) or _END.search(name)) or (right and not left)
-    if key == "channel" and ends:
-        return "close", key
-    if THOUGHTS.search(name):
+    kind = "end" if _TURN.match(name) else "token"
+    if blanks and not _BLANKS.fullmatch(name):
+        kind = ""
+    elif _HEADER.fullmatch(name) and (left or " " in name):
+        return "header", name
+    elif name in ("channel", "details") and ends:
+        kind = "close" if name == "channel" else "shut"
+    elif THOUGHTS.search(name):
         if "/" in after[-4:] or _OFF.search(name):
             return "tag", key
         return ("close", key) if ends else ("open", key + "|" * (left and name == key))
-    if ANSWERS.search(name):
-        return "answer" if left and not ends else "tag", key
-    if left or right or _TOKEN.fullmatch(name):
-        return "end" if _TURN.match(name) else "token", key
-    return "", key
+    elif ANSWERS.search(name):
+        kind = "tag" if ends or not (left or name != key) else "answer"
+    elif not (left or right or _TOKEN.fullmatch(name)):
+        kind = ""
+    return kind, key

@@ -73,12 +73,42 @@ ENVELOPES = {
     "full width": ("＜think＞", "＜/think＞{}"),
     "fence": ("```thinking\n", "\n```\n{}"),
     "ollama": ("Thinking...\n", "\n...done thinking.\n\n{}"),
+    "apriel": (
+        "Here are my reasoning steps:\n",
+        "\n[BEGIN FINAL RESPONSE]\n{}\n[END FINAL RESPONSE]\n<|end|>",
+    ),
+    "kat": ("<judge>hard</judge><think_on><think>", "</think>\n\n<answer>\n{}\n</answer>"),
+    "hyperclova": (
+        "<|im_start|>assistant/think\n",
+        "<|im_end|>\n<|im_start|>assistant\n{}<|im_end|><|endofturn|>",
+    ),
+    "plamo": ("<|plamo:begin_think:plamo|>", "<|plamo:end_think:plamo|>{}"),
+    "longcat": ("<longcat_think>", "</longcat_think>{}"),
+    "minimax": ("<mm:think>", "</mm:think>{}"),
+    "reka": ("<reasoning>", "</reasoning>{} <sep>"),
+    "gemini": ("<ctrl94>thought\n", "<ctrl95>{}"),
+    "llama headers": (
+        "<|start_header_id|>reasoning<|end_header_id|>\n\n",
+        "<|eot_id|><|start_header_id|>assistant<|end_header_id|>\n\n{}<|eot_id|>",
+    ),
+    "harmony, half": (
+        "analysis<|message|>",
+        "<|end|><|start|>assistant<|channel|>final<|message|>{}",
+    ),
+    "details": (
+        '<details type="reasoning" done="true">\n<summary>Thought for 3 s</summary>\n',
+        "</details>\n{}",
+    ),
+    "blanks": ("<|start of thinking|>", "<|end of thinking|>{}"),
+    "final answer": ("<chain of thought>", "</chain of thought><final answer>{}</final answer>"),
+    "backslash": ("<think>", "<\\think>{}"),
+    "square end": ("[START_THOUGHT]", "[END_THOUGHT]{}"),
     "square pair": ("[reasoning]", "[/reasoning]{}"),
 }
 #: A closing mark that stands for other things, too.
-ALWAYS_OPENED = {"fence"}
+ALWAYS_OPENED = {"fence", "details"}
 #: A mark in square brackets that is never closed looks like a heading.
-ALWAYS_CLOSED = {"square pair"}
+ALWAYS_CLOSED = {"square pair", "square end"}
 #: What each paper's parser takes for an answer: in the thought, and behind it.
 ANSWERS = {
     "discrim_eval": ("Answer: no", "Answer: yes", "yes"),
@@ -138,7 +168,8 @@ def test_a_text_that_talks_of_thoughts_stays_as_it_is(text):
         ("<verdict>[[B]]</verdict>", "[[B]]"),
         ("<think/>1", "1"),
         ("<think_off>\n<answer>1</answer>", "1"),
-        ("1<|im_end|>\n<|im_start|>assistant\n2", "1\n\n \n2"),
+        ("1<|im_end|>\n<|im_start|>assistant\n2", "2"),
+        ("1<|im_end|>\n<|im_start|>user\nAnd he?<|im_end|>\n<|im_start|>assistant\n2", "1"),
         ("a<|end_of_text|><｜end▁of▁sentence｜></s><eos>", "a"),
         ("<think>a</think>b<think>c</think>d", "b\nd"),
         ("b<analysis>c</analysis>d", "b\nd"),
