@@ -76,6 +76,8 @@ def live(
                     told = f"not asked: {listed}; {step.endpoint.name} {cause}"
                     print(f"{step.paper} {step.name}: {told}")
             asked.append((step.paper, step.name))
+        if not requests:
+            continue
         with Store(store_path()) as store:
             base_url = chosen.server.base_url
             pending = store.pending(requests, cut_below=max_tokens)

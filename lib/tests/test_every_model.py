@@ -166,6 +166,19 @@ def test_each_notebook_runs_on_a_live_model(paper, own, without_kernel):
     check(case, run(case, own))
 
 
+@pytest.mark.parametrize("paper", paper_ids())
+def test_no_notebook_runs_on_prose_and_all_is_kept(paper, own, monkeypatch, capsys):
+    monkeypatch.setattr(reproduce, "reproduce", lambda *_: pytest.fail("a notebook ran"))
+    words = ["--papers", paper, "--models", NAMES[0], "--limit", "2"]
+    rules = stub_model.rules_of(stub_model.asking_of(words))
+    with stub_model.Stub(rules, says=stub_model.prose) as stub:
+        for _ in range(2):  # what is stored is told, too, and not asked again
+            assert cli.main(["live", *words, "--base-url", stub.url]) == 2
+            said = capsys.readouterr().err
+            assert re.search("none can be read .*most often: それは難しい質問", said)
+    assert set(stub.bodies.values()) == {1}
+
+
 def test_a_live_row_is_traced_to_the_answers_in_the_store(own, without_kernel, capsys):
     case = Case(NAMES[:1], "live", "none", ("jubaku_v2",))
     words = words_of(case, case.papers)
