@@ -7,7 +7,7 @@ import urllib.request
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
-from itertools import product, zip_longest
+from itertools import pairwise, product, zip_longest
 from typing import TYPE_CHECKING, Any
 from unittest.mock import patch
 from urllib.parse import urlsplit
@@ -40,7 +40,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 LONG_ANSWER = "・" * 200  # stands for an earlier answer where requests are only counted
-PART = 500  # rows whose requests are held at once
+PART = 50  # rows whose requests are held at once, and sorted
+FIRST_PART = 4  # rows; of few, so that the first answers are of every prompt
 TIMEOUT = 5.0  # seconds that a server has to take a connection
 
 Earlier = Callable[[list[Request]], list[Response | None]]
@@ -113,15 +114,15 @@ class Step:
     scope: Scope
     unable: tuple[Prompt, ...] = ()
 
-    def parts(
-        self, store: Store | None, stand_in: str = "", size: int = PART
-    ) -> Iterator[list[Request]]:
-        """The requests about so many rows at a time, the prompts of an item next to each other.
+    def parts(self, store: Store | None, stand_in: str = "") -> Iterator[list[Request]]:
+        """The requests about `PART` rows at a time, those that begin alike next to each other.
 
-        So memory does not grow with the number of requests. Where a prompt holds the model's answer
-        to an earlier one, it comes from the store; `stand_in` takes its place, and without that the
-        item is left out, where the earlier prompt has not been asked yet. Seeds follow the newest
-        rule; of what the store holds, the rule under which it lies there.
+        A server that keeps what it has read of a prompt then reads little of the next one, a run
+        that is stopped holds whole blocks of items, and memory does not grow with the number of
+        requests. Where a prompt holds the model's answer to an earlier one, it comes from the
+        store; `stand_in` takes its place, and without that the item is left out, where the earlier
+        prompt has not been asked yet. Seeds follow the newest rule; of what the store holds, the
+        rule under which it lies there.
         """
         scope = self.scope
         wording = prompts.load_prompts(self.paper, scope.folder)
@@ -134,16 +135,22 @@ class Step:
         dataset = source.request_dataset(self.paper, scope.dataset, scope.own or OwnItems())
         earlier = _earlier(store, stand_in)
         made: set[tuple[str, str]] = set()  # of prompts that are asked once for several items
-        for start in range(0, len(rows), size):
-            some = rows[start : start + size]
+        bounds = [0, *range(FIRST_PART, len(rows), PART), len(rows)]
+        for some in (rows[start:end] for start, end in pairwise(bounds)):
             part = from_rows(some, asked, self.model, self.endpoint, earlier, dataset=dataset)
             new = [q for q in part if (q.prompt_id, q.item_id) not in made]
             made |= {(q.prompt_id, q.item_id) for q in new if q.prompt_id in once}
+            new.sort(key=_beginning)
             yield answers.as_stored(store, new) if store else new
 
     def requests(self, store: Store | None = None, stand_in: str = "") -> list[Request]:
         """All of them together."""
-        return [q for part in self.parts(store, stand_in, profiles.MOST) for q in part]
+        return [q for part in self.parts(store, stand_in) for q in part]
+
+
+def _beginning(request: Request) -> tuple[list[str], int]:
+    """What requests are sorted by: the texts of a prompt in their order, then the repetition."""
+    return [message["content"] for message in request.body["messages"]], request.repetition
 
 
 def _earlier(store: Store | None, stand_in: str) -> Earlier:
@@ -162,7 +169,7 @@ def _earlier(store: Store | None, stand_in: str) -> Earlier:
 def requests_of(
     paper: str, model: Model, endpoint: Endpoint, prompt_ids: list[str], scope: Scope = STUDY
 ) -> list[Request]:
-    """Requests of some prompts to a paper's items, the prompts of an item next to each other."""
+    """Requests of some prompts to a paper's items, in the order of `Step.parts`."""
     return Step(paper, "", model, endpoint, prompt_ids, scope).requests()
 
 
