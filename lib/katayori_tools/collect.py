@@ -236,6 +236,7 @@ class _Run:
         self.summary = Summary(cost=cost_of(self.model, 0, 0))
         self.asking: set[str] = set()
         self.failures, self.started, self.stopping = 0, time.monotonic(), False
+        self.unread = ""  # why nothing more is asked
         self.pending: Iterator[Request] = self._draw()
         self.arrived: list[tuple[Request, Response]] = []
         self.writing: asyncio.Future[None] | None = None
@@ -302,6 +303,8 @@ class _Run:
                 self.summary.cuts = sender.cuts
         self._read()
         self._say(progress_line(self.summary, self.started))
+        if self.unread:
+            raise KatayoriError(f"{self.endpoint.name}: {self.unread}")
         return self.summary
 
     async def _work(self, sender: PacedSender) -> None:
@@ -357,8 +360,8 @@ class _Run:
             if len(self.opening) == self.first:
                 self._read()
                 if not summary.read["ok"]:
-                    why = why_unread(self.opening, self.read)
-                    raise KatayoriError(f"{self.endpoint.name}: {why}")
+                    # What is under way arrives and is kept.
+                    self.unread = summary.stopped = why_unread(self.opening, self.read)
         self.failures = self.failures + 1 if response.outcome == "error" else 0
         if self.failures >= FAILURES:
             cause = f"{FAILURES} failures in a row, the last: {response.error}"
