@@ -10,6 +10,7 @@ import page_inputs
 import pytest
 
 from katayori import paths
+from katayori_tools import cli
 
 PAGE = paths.root() / "lib" / "pages" / "your-log-to-a-figure.md"
 WHY = PAGE.with_name("why-not-theirs.md")
@@ -54,6 +55,14 @@ def test_every_figure_of_the_page_is_drawn(ran):
     assert len(named) == len(set(named)) == 6
     for name in named:
         assert "</svg>" in (folder / name).read_text(encoding="utf-8"), name
+
+
+def test_the_commands_of_the_page_take_the_files_of_the_page(ran, tmp_path, monkeypatch):
+    """The verdicts and the table of scores of the page were refused by its own commands."""
+    monkeypatch.setenv("KATAYORI_OUTPUTS", str(tmp_path))
+    lines = re.findall(r'^make analyse LOG=(\S+) ARGS="(.*)"', PAGE.read_text("utf-8"), re.M)
+    here = [(ran[0] / log, words) for log, words in lines if (ran[0] / log).exists()]
+    assert [cli.main(["analyse", str(log), *words.split()]) for log, words in here] == [0, 0]
 
 
 @pytest.mark.parametrize("page", [PAGE, WHY])
