@@ -111,11 +111,12 @@ def _kind(word: str) -> str:
 THOUGHTS = re.compile(
     r"think|thought|reason|rationale|analy[sz]|scratch|reflect|monologue|\bcot\b|deliberat|ponder"
     r"|contemplat|brainstorm|introspect|cogitat|ruminat|musing|\bplan(?:ning)?\b|\bjudge\b"
-    "|commentary|思考|推論|推理|考察|熟考|内省|独白"
+    r"|commentary|critique|consider|explanation|justification|observation|internal|hidden|\bnotes?\b"
+    "|思考|考え|推論|推理|考察|熟考|内省|独白"
 )
 #: Whole words of those around the answer behind them.
 ANSWERS = re.compile(
-    r"\b(?:answer|final|output|response|solution|result|conclusion|reply|verdict|choice"
+    r"\b(?:answer|final|output|response|solution|result|conclusion|reply|verdict|choice|content"
     r"|judge?ment|回答|答え|解答|最終回答|判定|結論|答案)\b"
 )
 #: Reserved tokens whose names do not tell: Gemma, Gemini, Pangu, Apertus.
@@ -143,8 +144,8 @@ _TURN = re.compile(r"end|eo|im end|return|call|turn|s$|.* eos")
 _NAME = r"[^\W\d_][\w:.▁-]{0,60}(?:\ [\w-]{1,20}(?![\w-]|\s?=)){0,4}"
 _MARK = re.compile(
     rf"""(?P<fence>```\w{{0,20}}|<details[^<>]{{0,200}}>\s{{0,9}}<summary>[^<>]{{0,100}})
-    |(?P<mark>(?:[<＜◁\[【]|&lt;)/?[|｜]?[/\\]?\s{{0,3}}{_NAME}
-        (?:\s[^<>=]{{0,60}}=[^<>]{{0,200}})?\s{{0,3}}/?[|｜]?(?:[>＞▷\]】]|&gt;))
+    |(?P<mark>\\?(?:[<＜◁\[【《〈{{]|&lt;)\s{{0,3}}/?[|｜]?[/\\]?\s{{0,3}}{_NAME}
+        (?:\s[^<>=]{{0,60}}=[^<>]{{0,200}})?\s{{0,3}}/?[|｜\\]?(?:[>＞▷\]】》〉}}]|&gt;))
     |(?P<open>\A\s{{0,9}}(?:Here(?:['’]s|\ is)\ my\ thought\ process:
         |Here\ are\ my\ reasoning\ steps:|Thinking\.\.\.\s{{0,3}}\n
         |(?:assistant)?(?:analysis|commentary)(?=[\w"“「(<])|(?:analysis|thought)\s{{0,3}}\n))
@@ -159,10 +160,10 @@ _HEAD = re.compile(
     r"(?:[^\n<>]{0,80}(?:<\|constrain\|>[^\n<>]{0,80})?"
     r"<\|(?:message|content|end_header_id|end_of_role)\|>)?"
 )
-#: A pair in square brackets by its closing mark, and what looks like a heading without one (but
-#: for tokens of Mistral and Pangu).
-_SQUARE = re.compile(r"[\[【](?:/|(?i:end))[^|\[\]【】]{1,60}[\]】]")
-_HEADING = re.compile(r"[\[【](?!THINK\]|unused)[^|]*[\]】]")
+#: A pair in brackets of headings by its closing mark, and what without one looks like a heading
+#: (but for tokens of Mistral and Pangu).
+_SQUARE = re.compile(r"[\[【《〈{](?:/|(?i:end))[^|\[\]【】《》〈〉{}]{1,60}[\]】》〉}]")
+_HEADING = re.compile(r"[\[【《〈{](?!THINK\]|unused)[^|]*")
 _QUOTED = {"``", '""', "''", "“”", "「」", "『』"}
 
 
@@ -256,7 +257,7 @@ def _headed(header: str, text: str, end: int) -> tuple[str, str, int]:
 @lru_cache(10_000)
 def _meant(mark: str) -> tuple[str, str]:
     """Kind of a mark, empty for one of something else, and the name of what it is around."""
-    plain = mark.replace("&lt;", "<").replace("&gt;", ">")
+    plain = mark.replace("&lt;", "<").replace("&gt;", ">").removeprefix("\\")
     before, name, after = _PARTS.split(plain, maxsplit=1)
     left, right = (any(bar in side for bar in "|｜") for side in (before, after))
     blanks = " " in name

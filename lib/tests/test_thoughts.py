@@ -59,7 +59,7 @@ ENVELOPES = {
     "harmony, started": (
         "<|start|>assistant<|channel|>analysis<|message|>",
         "<|end|><|start|>assistant<|channel|>commentary to=functions.f <|constrain|>json<|message|>"
-        "{{}}<|call|><|start|>assistant<|channel|>final <|constrain|>text<|message|>{}",
+        "[1]<|call|><|start|>assistant<|channel|>final <|constrain|>text<|message|>{}",
     ),
     "harmony, leaked": ("analysis", "assistantfinal{}"),
     "harmony, lines": ("analysis\n", "assistant\nfinal\n{}"),
@@ -101,6 +101,10 @@ ENVELOPES = {
     ),
     "blanks": ("<|start of thinking|>", "<|end of thinking|>{}"),
     "final answer": ("<chain of thought>", "</chain of thought><final answer>{}</final answer>"),
+    "escaped by backslashes": ("\\<think\\>", "\\</think\\>{}"),
+    "inner blanks": ("< think >", "< /think ><content>{}</content>"),
+    "critique": ("<critique>", "</critique>{}"),
+    "curly": ("{think}", "{/think}{}"),
     "backslash": ("<think>", "<\\think>{}"),
     "square end": ("[START_THOUGHT]", "[END_THOUGHT]{}"),
     "square pair": ("[reasoning]", "[/reasoning]{}"),
@@ -108,7 +112,7 @@ ENVELOPES = {
 #: A closing mark that stands for other things, too.
 ALWAYS_OPENED = {"fence", "details"}
 #: A mark in square brackets that is never closed looks like a heading.
-ALWAYS_CLOSED = {"square pair", "square end"}
+ALWAYS_CLOSED = {"square pair", "square end", "curly"}
 #: What each paper's parser takes for an answer: in the thought, and behind it.
 ANSWERS = {
     "discrim_eval": ("Answer: no", "Answer: yes", "yes"),
@@ -129,14 +133,14 @@ def test_what_stands_behind_the_thoughts_is_read(paper, envelope):
     opening, closing = ENVELOPES[envelope]
     thought, answer, read = ANSWERS[paper]
     parse = get_paper(paper).parse
-    whole = f"{opening}The user asks.\n{thought}\n{closing.format(answer)}"
+    whole = f"{opening}The user asks.\n{thought}\n{closing.replace('{}', answer)}"
     assert parse(whole, "stop")[:2] == ("ok", read)
     if envelope not in ALWAYS_OPENED:
         assert parse(whole.removeprefix(opening), "stop")[:2] == ("ok", read)
     if envelope not in ALWAYS_CLOSED:
         cut = parse(f"{opening}The user asks.\n{thought}", "stop")
         assert cut == ("truncated", None, "thinking cut off")
-    empty = parse(f"{opening}The user asks.\n{thought}{closing.format('')}", "stop")
+    empty = parse(f"{opening}The user asks.\n{thought}{closing.replace('{}', '')}", "stop")
     assert empty == ("out_of_choice", None, "nothing behind the thoughts")
 
 
@@ -206,7 +210,7 @@ def test_tokens_of_thoughts_are_no_place_of_an_answer(tokens, kept):
 def test_tokens_are_told_apart_as_the_text_is(envelope):
     """Each character is a token here, so the answer alone is left of thoughts that name it."""
     opening, closing = ENVELOPES[envelope]
-    spoken = without_thoughts(list(f"{opening}A is it? B!{closing.format('[[B]]')}"))
+    spoken = without_thoughts(list(f"{opening}A is it? B!{closing.replace('{}', '[[B]]')}"))
     assert "".join(spoken).strip() == "[[B]]"
 
 
