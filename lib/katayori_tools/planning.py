@@ -29,9 +29,15 @@ HALF_WIDTH = (
     "0.5 is the largest standard deviation that means of clusters can have, so yours is likely\n"
     "narrower. Below 10 clusters no interval can be relied on."
 )
+#: Tokens are a sentence: in a column the limit would read as what is to be expected.
+TOKENS = (
+    "tokens: {} to read; to write {} where answers are short (8, or as a pilot's),\n"
+    "at most {}, if every answer were as long as its limit allows."
+)
 UNLIMITED = 2048  # output tokens of a request without a limit
 SHORT_ANSWER = 8  # output tokens that an answer has at least, for the lower cost
 PILOT = 10  # levels of the first facet that a pilot should have
+WIDTH = 100  # columns of a terminal; what a long name makes wider goes on below
 SIZES = (20, 50, 100, 200, 500)  # levels of it whose half-widths are shown
 
 
@@ -78,8 +84,8 @@ def expected(
 
     Input tokens are counted roughly on the real prompts, and corrected by what the endpoint counted
     where some are answered. Output: the answers to the same prompts in the store are a pilot,
-    `pilot` of them; prompts without one count with their limit (2,048 tokens where they have none).
-    The cost lies between the pilot's mean output, or 8 tokens where there is none, and the limit.
+    `pilot` of them. What is written, and the cost, lies between the pilot's mean output, or 8
+    tokens without one, and the limit of what may be generated (2,048 tokens where there is none).
     Minutes: at the endpoint's limits a minute and, where there is a pilot, at its latency and the
     usual number of requests at once, whichever takes longer; None where neither is known.
     """
@@ -116,7 +122,7 @@ def expected(
         "stored": len(requests) - len(pending),
         "input_tokens": tokens_in,
         "pilot": int(pilot["completion_tokens"].notna().sum()),
-        "output_tokens": tokens_out,
+        "output_tokens": least,
         "output_tokens_max": most,
         "cost_low_usd": cost_of(model, tokens_in, least),
         "cost_high_usd": cost_of(model, tokens_in, most),
@@ -156,8 +162,10 @@ def estimate(chosen: Asking, *, pilot: Literal["stored", "recorded"] = "stored")
     _show(rows)
     profile = "recorded" if pilot == "recorded" else chosen.profile
     told = list(_of_pilots(answered, replace(chosen, profile=profile)))
-    pilots = "how many to ask: a pilot says it, make live PAPERS=02 MODELS=... LIMIT=10 (02 to 05)"
-    print("\n".join(told) or f"{pilots}, then estimate again")
+    if pilot == "recorded" and not told:
+        print("nothing is recorded of these models in these papers that would be a pilot")
+    pilots = "how many to ask: a pilot says it, make live PAPERS=02 MODELS=... LIMIT=10 (02-05)"
+    print("\n".join(told) or f"{pilots}, estimate again")
     return 0
 
 
@@ -174,17 +182,27 @@ def _show(rows: list[dict[str, Any]]) -> None:
     frame = grouped.sum(skipna=False).assign(clusters=grouped["clusters"].max())
     # 0.5 is the largest standard deviation that shares can have, so no model exceeds it.
     frame["half_width"] = 1.96 * 0.5 / frame["clusters"].where(frame["clusters"] > 0) ** 0.5
-    first = ["calls", "stored", "clusters", "half_width"]
-    frame = frame[[*first, *frame.columns.difference(first, sort=False)]].reset_index()
-    rounded = frame.round({"half_width": 2, "cost_low_usd": 4, "cost_high_usd": 4, "minutes": 1})
-    print(rounded.to_string(index=False, na_rep="unknown"))
+    frame["cost_usd"] = list(map(_dollars, frame["cost_low_usd"], frame["cost_high_usd"]))
+    shown = frame[["half_width", "cost_usd", "calls", "stored", "clusters", "minutes"]]
+    rounded = shown.round({"half_width": 2, "minutes": 1}).reset_index()
+    print(rounded.to_string(index=False, na_rep="unknown", line_width=WIDTH))
     known = frame.dropna(subset="cost_high_usd")
     low, high = known["cost_low_usd"].sum(), known["cost_high_usd"].sum()
     total = f"${low:,.2f} to ${high:,.2f}" if len(known) else "price unknown"
     if 0 < len(known) < len(frame):
         total += f" for {len(known)} of {len(frame)} lines, price unknown for the rest"
     print(f"{frame['calls'].sum():,} calls; {total}")
+    written = [f"{frame[name].sum():,}" for name in ("output_tokens", "output_tokens_max")]
+    print(TOKENS.format(f"{frame['input_tokens'].sum():,}", *written))
     print(HALF_WIDTH)
+
+
+def _dollars(low: float, high: float) -> str:
+    """A cost from low to high; what is small is not shown as nothing."""
+    if math.isnan(high):
+        return "unknown"
+    told = [f"{one:,.2f}" if one >= 0.01 or not one else "<0.01" for one in (low, high)]
+    return " to ".join(dict.fromkeys(told))
 
 
 # -- how many to ask, after a pilot ----------------------------------------------------------------

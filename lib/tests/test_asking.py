@@ -127,13 +127,43 @@ def test_live_stops_at_the_budget_and_says_how_to_go_on(house, monkeypatch):
 
 def test_estimate_asks_nothing(house, capsys):
     planning.estimate(chosen(models="gpt-4o sim-fair my-model@openai", limit=1))
-    _, known, unknown, last, *about = capsys.readouterr().out.splitlines()
-    assert "1.96 x 0.5 / sqrt(clusters)" in about[0]  # what the half-width is
-    assert known.split()[4:6] == unknown.split()[4:6] == ["1", "0.98"]  # clusters, half-width
+    head, known, unknown, last, *about = capsys.readouterr().out.splitlines()
+    columns = ["paper", "model", "half_width", "cost_usd", "calls", "stored", "clusters", "minutes"]
+    assert head.split() == columns
+    assert re.fullmatch(
+        r"tokens: [\d,]+ to read; to write 2,160 where answers are short .*", about[0]
+    )
+    assert about[1] == "at most 552,960, if every answer were as long as its limit allows."
+    assert "1.96 x 0.5 / sqrt(clusters)" in about[2]  # what the half-width is
     assert re.fullmatch(
         r"270 calls; \$0\.\d\d to \$\d+\.\d\d for 1 of 2 lines, price unknown for the rest", last
     )
-    assert (
-        known.split()[:3] == ["discrim_eval", "gpt-4o", "135"] and known.split()[-1] == "unknown"
-    )  # minutes
-    assert unknown.split()[-3:] == ["unknown"] * 3
+    assert re.fullmatch(r"discrim_eval +gpt-4o +0.98 0.06 to 2.82 +135 +0 +1 +unknown", known)
+    assert unknown.split()[2:] == ["0.98", "unknown", "135", "0", "1", "unknown"]
+
+
+def test_estimate_fits_a_terminal_whatever_is_asked(tmp_path, monkeypatch, capsys):
+    """Once it was 165 columns wide; of two models without a recording this is one line in all."""
+    monkeypatch.setenv("KATAYORI_CACHE", str(tmp_path))
+    long = "organisation/quite-a-long-name-of-a-model-70b-instruct@vllm"
+    for models in ("gpt-4o my-model@custom qwen2.5-coder-1.5b", long):
+        asked = chosen(papers=" ".join(paper_ids()), models=models, limit=1)
+        planning.estimate(asked)
+        assert max(map(len, capsys.readouterr().out.splitlines())) <= 100
+    asked = chosen(papers="persona_jbbq jubaku_v2", models="gpt-4o my-model@custom", limit=1)
+    planning.estimate(asked, pilot="recorded")
+    assert capsys.readouterr().out.count("nothing is recorded") == 1
+
+
+@pytest.mark.parametrize(
+    "low, high, told",
+    [
+        (0.0, 0.0, "0.00"),
+        (0.0004, 0.0049, "<0.01"),
+        (0.004, 1.236, "<0.01 to 1.24"),
+        (1234.5, 1234.5, "1,234.50"),
+        (float("nan"), float("nan"), "unknown"),
+    ],
+)
+def test_a_small_cost_is_not_shown_as_nothing(low, high, told):
+    assert planning._dollars(low, high) == told

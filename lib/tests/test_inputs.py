@@ -58,7 +58,7 @@ def test_own_items_go_through_estimate_template_and_the_notebooks_parameters(
     assert cli.main(["estimate", *words]) == 0
     said = capsys.readouterr()
     line = said.out.splitlines()[1].split()
-    calls, clusters = int(line[2]), int(line[4])
+    calls, clusters = int(line[4]), int(line[6])
     assert clusters == n_clusters and "price unknown" in said.out and "$" not in said.out
 
     file = here / "answers.jsonl"
@@ -261,7 +261,7 @@ def test_a_batch_is_about_the_same_requests(paper, here, capsys, monkeypatch):
     given = own_items.options(paper, here)
     words = ["--papers", paper, "--models", MODEL, *flags(given), "--limit", "2"]
     assert cli.main(["estimate", *words]) == 0
-    calls = int(capsys.readouterr().out.splitlines()[1].split()[2])
+    calls = int(capsys.readouterr().out.splitlines()[1].split()[4])
     assert cli.main(["batch", *words, "export", str(here / "out")]) == 0
     n = sum(len(file.read_bytes().splitlines()) for file in (here / "out").rglob("*.jsonl"))
     waiting = [int(w) for w in re.findall(r"(\d+) wait for", capsys.readouterr().out)]
