@@ -27,6 +27,7 @@ from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
 from katayori.errors import KatayoriError
 from katayori.prompting.models import LOOPBACK, Endpoint, Model, abilities, can_score
 from katayori.prompting.replies import (
+    NO_MONEY,
     ServerError,
     beginning,
     cause_of,
@@ -47,7 +48,11 @@ FOR_ALL = (401, 403, 404)
 SETTINGS = ("temperature", "top_p", "top_k", "min_p", "seed", "stop")
 #: Alternatives that are asked for, where a refusal names no number.
 FEWER = (10, 5, 2, 1)
-UNABLE = ("not support", "unsupported", "unknown", "unrecognized", "not allowed", "not permitted")
+#: Words of a refusal, whatever its status.
+UNABLE = (
+    *("not support", "unsupported", "unknown", "unrecognized", "not allowed", "not permitted"),
+    *("not accept", "not available", "deprecated", "instead", "unexpected", "extra inputs"),
+)
 LIMITS = ("max_tokens", "max_completion_tokens")
 SHOWN = 100  # characters of what came in place of an answer
 #: What makes a chat's last message the unfinished turn of the assistant.
@@ -335,8 +340,8 @@ class Sender:
         be read without; the limit of tokens gets its other name. A temperature and the like are
         left out for models of a user's own, and each of their answers says so.
         """
-        sent = getattr(error, "sent", None)
-        if sent is None or getattr(error, "status", 0) in (408, 409, 429):
+        sent, status = getattr(error, "sent", None), getattr(error, "status", 0)
+        if sent is None or status in (NO_MONEY, 408, 409, 429):
             return False
         now = self._fitted(wire_body(request, self.model, self.endpoint), request)
         if now != sent:  # another request has found it out
@@ -345,9 +350,11 @@ class Sender:
         if "logprob" in said and sent.get("logprobs"):
             return self._adapt_logprobs(request, said, sent)
         first, other = LIMITS
-        if first in sent and re.search(rf"\b({first}|{other})\b", said):
+        refused = any(words in said for words in UNABLE)
+        if first in sent and _names(said, first) and refused:
             return self._leave(first, other, f"it wants {other} in place of {first}")
-        own = self.endpoint.own or "@" in self.model.id
+        # A server in trouble may speak of the temperature of its own.
+        own = (self.endpoint.own or "@" in self.model.id) and (refused or 400 <= status < 500)
         named = [name for name in SETTINGS if own and name in sent and _names(said, name)]
         if named:
             told = f"it refuses {named[0]} ({self.hide(str(error))[:SHOWN]}); asked without it"

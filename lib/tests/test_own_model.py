@@ -169,6 +169,23 @@ def test_a_model_of_the_registry_keeps_its_papers_settings():
     assert double.asked == 1
 
 
+@pytest.mark.parametrize(
+    ("status", "words"),
+    [
+        (503, "GPU temperature is too high"),
+        (400, "maximum context length is 4096 tokens, you asked for 9000 in max_tokens"),
+        (402, "this request requires more credits, or fewer max_tokens"),
+    ],
+)
+def test_a_setting_that_is_only_spoken_of_stays(status, words):
+    try:
+        _, bodies = asked(lambda _: refusal(words, status), temperature=0, max_tokens=9)
+    except KatayoriError:
+        assert status == 402
+        return
+    assert bodies[0] == bodies[-1]
+
+
 def test_a_rate_limit_that_names_a_setting_changes_nothing():
     said = iter([refusal("too many requests with logprobs", 429)])
     response, bodies = asked(
