@@ -362,6 +362,9 @@ def look(tab, path, width):
     narrow = """[...document.querySelectorAll("td")].filter(c => c.offsetWidth && c.offsetWidth < 150
         && c.innerText.length > 60).map(c => c.offsetWidth + " px for " + c.innerText.slice(0, 60))"""
     wrong += [f"squeezed text: {one}" for one in tab.js(narrow)]
+    cut = f"""[...document.querySelectorAll(":is(p, li) > code")].filter(c => !c.closest("table, pre")
+        && c.getBoundingClientRect().right > {width}).map(c => c.innerText)"""
+    wrong += [f"cut at the right: {one}" for one in tab.js(cut)]
     return wrong
 
 
@@ -400,6 +403,17 @@ def test_pages_have_no_grave_barriers(site, tab, mode):
             barriers[name] = grave
     tab.call("Emulation.setEmulatedMedia", features=[])
     assert barriers == {}
+
+
+@pytest.mark.browser
+def test_what_a_command_prints_keeps_its_columns_on_a_narrow_page(site, tab):
+    """Lines that were broken at the edge hid which number stands below which name."""
+    assert look(tab, site.folder / "own-model.html", 390) == []
+    lines = """[...document.querySelectorAll("section > .highlight-text pre")].map(p =>
+        p.innerText.trimEnd().split("\\n").length * parseFloat(getComputedStyle(p).lineHeight)
+        + 2 * parseFloat(getComputedStyle(p).paddingTop) + 2 - p.clientHeight)"""
+    gaps = tab.js(lines)
+    assert gaps and all(abs(gap) < 12 for gap in gaps), gaps
 
 
 @pytest.mark.browser
