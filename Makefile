@@ -98,7 +98,7 @@ live: setup  ## ask a model of yours now and run the notebooks on its answers (M
 	$(KATAYORI) live $(ASKING) $(call option,BUDGET,budget) $(call option,MAX_TOKENS,max-tokens) $(WORDS)
 
 estimate: setup  ## requests, tokens, time and cost of a run, asking nothing; after a pilot, how many to ask (ARGS="--pilot recorded")
-	$(KATAYORI) estimate $(ASKING) $(WORDS)
+	$(KATAYORI) estimate $(ASKING) $(call option,MAX_TOKENS,max-tokens) $(WORDS)
 
 batch: setup  ## requests as files for batch services and clusters (MODELS= ARGS="export FOLDER", then ARGS="import FOLDER")
 	$(KATAYORI) batch $(ASKING) $(WORDS)

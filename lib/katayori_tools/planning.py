@@ -15,7 +15,7 @@ from katayori.prompting.models import Endpoint, Model, registry
 from katayori.prompting.requests import Request
 from katayori.prompting.store import store_path
 from katayori_tools import asking
-from katayori_tools.choices import Asking
+from katayori_tools.choices import Asking, Positive
 from katayori_tools.collect import AT_ONCE, approximate_tokens, ask_one, cost_of, limits_of
 from katayori_tools.notebooks import names, own_items
 from katayori_tools.send import Sender
@@ -67,20 +67,27 @@ async def probe_logprobs(model: Model, endpoint: Endpoint) -> tuple[bool, str]:
 # -- what a run would cost -------------------------------------------------------------------------
 
 
-def most_tokens(request: Request) -> int:
-    """The most that may be generated for a request; `UNLIMITED` where it has no limit."""
+def most_tokens(request: Request, max_tokens: int = 0) -> int:
+    """The most that may be generated for a request, by its own limit or the one in its place;
+    `UNLIMITED` where it has none.
+    """
     if request.likelihood:  # a server generates at least one token a call
         return len(request.body["continuations"]) + 1
     limit = request.body.get("max_tokens") or request.body.get("max_completion_tokens")
-    return limit or UNLIMITED
+    return 1 if request.one_token else max_tokens or limit or UNLIMITED
 
 
 def expected(
-    requests: Sequence[Request], model: Model, endpoint: Endpoint, store: Store
+    requests: Sequence[Request],
+    model: Model,
+    endpoint: Endpoint,
+    store: Store,
+    *,
+    max_tokens: int = 0,
 ) -> dict[str, Any]:
     """Before a run: calls, tokens, cost range and time at the limits.
 
-    What is stored already is free.
+    What is stored already is free, but for answers that were cut below `max_tokens`.
 
     Input tokens are counted roughly on the real prompts, and corrected by what the endpoint counted
     where some are answered. Output: the answers to the same prompts in the store are a pilot,
@@ -92,14 +99,15 @@ def expected(
     import pandas as pd
 
     told = ["prompt_tokens", "completion_tokens", "latency"]
-    rows = {
-        q.key: [q.prompt_hash, approximate_tokens(q), most_tokens(q), a and a.outcome != "error"]
-        + [getattr(a, name, None) for name in told]
-        for q, a in store.get(requests)
-    }
+    waiting = {request.key for request in store.pending(requests, cut_below=max_tokens)}
+    rows = {}
+    for q, answer in store.get(requests):
+        of_answer = [q.key not in waiting, *(getattr(answer, name, None) for name in told)]
+        most = most_tokens(q, max_tokens)
+        rows[q.key] = [q.prompt_hash, approximate_tokens(q), most, *of_answer]
     columns = ["prompt", "ours", "most", "answered", *told]
     frame = pd.DataFrame(list(rows.values()), columns=columns).astype(dict.fromkeys(told, float))
-    answered = frame["answered"].eq(True)
+    answered = frame["answered"].astype(bool)
     pending, pilot = frame[~answered], frame[answered]
     counted = pilot[pilot["prompt_tokens"] > 0]
     scale = counted["prompt_tokens"].sum() / counted["ours"].sum() if len(counted) else 1.0
@@ -130,7 +138,12 @@ def expected(
     }
 
 
-def estimate(chosen: Asking, *, pilot: Literal["stored", "recorded"] = "stored") -> int:
+def estimate(
+    chosen: Asking,
+    *,
+    pilot: Literal["stored", "recorded"] = "stored",
+    max_tokens: Positive = 0,
+) -> int:
     """Clusters, calls, tokens, cost, time and the half-width to expect, before anything is asked.
 
     What the store holds is free. Then, of what is answered already, how sure the scores are and how
@@ -139,6 +152,7 @@ def estimate(chosen: Asking, *, pilot: Literal["stored", "recorded"] = "stored")
     Args:
         chosen: what would be asked of whom.
         pilot: whose answers tell how sure scores are, those in your store or recorded here.
+        max_tokens: the limit of an answer in place of the prompts' own, as `live` has it.
     """
     chosen_papers = names(chosen.papers) or paper_ids()
     own_items(chosen.own, chosen_papers)  # before anything heavy is imported
@@ -152,7 +166,8 @@ def estimate(chosen: Asking, *, pilot: Literal["stored", "recorded"] = "stored")
         if (paper, name) not in answered:
             asking.say_elsewhere(step)
         with Store(store_path()) as store:
-            cost = expected(requests, step.model, step.endpoint, store)
+            at = step.model, step.endpoint, store
+            cost = expected(requests, *at, max_tokens=max_tokens)
         rows.append({"paper": paper, "clusters": asking.n_clusters(requests), **cost})
         prompt_ids = answered.setdefault((paper, name), [])
         if cost["stored"] or pilot == "recorded":

@@ -701,6 +701,8 @@ def test_estimate_asks_nothing_and_what_is_stored_is_free(store):
     assert expected(requests_for(3), model, endpoint_for(), store)["output_tokens_max"] == 3 * 2048
     short = expected(requests_for(3, max_tokens=1), model, endpoint_for(), store)
     assert short["cost_low_usd"] == short["cost_high_usd"] and short["output_tokens"] == 3
+    thinks = expected(requests_for(3, max_tokens=8), model, endpoint_for(), store, max_tokens=500)
+    assert thinks["output_tokens_max"] == 3 * 500
     unknown = expected(requests_for(3), model_for(price_input=None), endpoint_for(), store)
     assert unknown["cost_high_usd"] is unknown["cost_low_usd"] is unknown["minutes"] is None
 

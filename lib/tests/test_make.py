@@ -70,10 +70,11 @@ def test_every_value_reaches_the_program_whole_and_nothing_is_run(checkout):
     commands = {words[2]: words[3:] for words in ran if words[:2] == ["-m", "katayori"]}
     names = {
         *("papers", "profile", "models", "prompts", "limit"),
-        *("engine", "base-url", "label", "args"),
+        *("engine", "base-url", "label", "args", "max-tokens"),
     }
     assert {f"--{name}={ODD}" for name in names} | {"--fresh"} == set(commands["estimate"])
-    assert f"--budget={ODD}" in commands["live"] and f"--budget={ODD}" not in commands["record"]
+    assert {f"--budget={ODD}", f"--max-tokens={ODD}"} <= set(commands["live"])
+    assert f"--budget={ODD}" not in commands["record"]
     assert commands["analyse"] == [ODD, f"--args={ODD}"]
     assert f"--runs={ODD}" in commands["compare"] and f"--runs={ODD}" in commands["site"]
     for words in commands.values():
