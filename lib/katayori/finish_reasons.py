@@ -160,10 +160,10 @@ _HEAD = re.compile(
     r"(?:[^\n<>]{0,80}(?:<\|constrain\|>[^\n<>]{0,80})?"
     r"<\|(?:message|content|end_header_id|end_of_role)\|>)?"
 )
-#: A pair in brackets of headings by its closing mark, and what without one looks like a heading
-#: (but for tokens of Mistral and Pangu).
-_SQUARE = re.compile(r"[\[【《〈{](?:/|(?i:end))[^|\[\]【】《》〈〉{}]{1,60}[\]】》〉}]")
-_HEADING = re.compile(r"[\[【《〈{](?!THINK\]|unused)[^|]*")
+#: Closing marks, and what without one looks like a heading: in square brackets, but for tokens of
+#: Mistral and Pangu, and in any others around Japanese, such as ＜考察＞.
+_CLOSED = re.compile(rf"[<＜\[【《〈{{](?:/\s{{0,3}}|(?=(?i:end))){_NAME}\s{{0,3}}[>＞\]】》〉}}]")
+_HEADING = re.compile(r"(?:[\[【《〈{](?!THINK\]|unused)|[<＜](?=[^\x00-\x7f]))[^|｜]*")
 _QUOTED = {"``", '""', "''", "“”", "「」", "『』"}
 
 
@@ -223,8 +223,8 @@ def _spoken(text: str) -> tuple[list[tuple[str, int, int]], bool]:
 
 def _marks(text: str) -> Iterator[tuple[str, str, int, int]]:
     """The marks of a text: kind, name of the thought, where they begin and end."""
-    # In square brackets a heading looks the same: only what is closed is an envelope.
-    paired = {_meant(one)[1] for one in _SQUARE.findall(text)}
+    # Where a heading looks the same, only what is closed is an envelope.
+    paired = {_meant(one)[1] for one in _CLOSED.findall(text)}
     past = 0
     for match in _MARK.finditer(text):
         (at, end), written, kind = match.span(), match[0], str(match.lastgroup)
@@ -234,7 +234,8 @@ def _marks(text: str) -> Iterator[tuple[str, str, int, int]]:
             kind = "open" if THOUGHTS.search(written.casefold()) else "shut" * (written == "```")
         elif kind == "mark":
             kind, key = _meant(written)
-            if kind in ("open", "tag") and key not in paired and _HEADING.fullmatch(written):
+            heads = key not in paired and _HEADING.fullmatch(written)
+            if heads and (kind == "open" or (kind == "tag" and written[0] not in "<＜")):
                 kind = ""
             if kind == "header":
                 kind, key, end = _headed(key, text, end)

@@ -6,6 +6,7 @@ from itertools import product
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given, strategies as st
 
 from katayori.data.logs import Log
 from katayori.data.paper_facts import names
@@ -111,8 +112,8 @@ ENVELOPES = {
 }
 #: A closing mark that stands for other things, too.
 ALWAYS_OPENED = {"fence", "details"}
-#: A mark in square brackets that is never closed looks like a heading.
-ALWAYS_CLOSED = {"square pair", "square end", "curly"}
+#: A mark in square brackets, or a Japanese one, that is never closed looks like a heading.
+ALWAYS_CLOSED = {"square pair", "square end", "curly", "japanese"}
 #: What each paper's parser takes for an answer: in the thought, and behind it.
 ANSWERS = {
     "discrim_eval": ("Answer: no", "Answer: yes", "yes"),
@@ -150,6 +151,9 @@ def test_what_stands_behind_the_thoughts_is_read(paper, envelope):
         "I think, and my reasoning is short. My analysis: both are good.\n[[B]]",
         "[Reasoning]\nB says more.\n[Verdict]\n[[B]]",
         "【思考】\n両方を比べます。\n【判定】\n[[B]]",
+        "＜考察＞\n両方を比べます。\n[[B]]",
+        "<考察>\n両方を比べます。\n[[B]]",
+        "[END] [/ ] </ >\n[[B]]",
         "Analysis:\nB is better.\n[[B]]",
         "Thoughts on A and B: here is my reasoning.\n[[B]]",
         'The tags `<think>` and "</think>" are not used here.\n[[B]]',
@@ -250,3 +254,19 @@ def test_answers_of_other_peoples_logs_are_read_behind_the_thoughts():
     frame = decisions(log)
     assert frame["value"].tolist() == pytest.approx([0, 0, np.nan, 0], nan_ok=True)
     assert frame["text"].tolist() == texts
+
+
+PIECES = [*'<>[]{}/|\\`"\n :=_A1', "</", "<|", "|>", "[/", "&lt;", "&gt;", "【", "】", "◁", "▷"]
+PIECES += ["think", "END", "start", "channel", "final", "assistant", "user", "analysis", "```"]
+PIECES += ["<|message|>", "<|end|>", "<details><summary>", "Here is my response:", "思考", "判定"]
+
+
+@given(st.lists(st.sampled_from(PIECES), max_size=30).map("".join))
+def test_any_text_is_told_apart_and_never_raises(text):
+    kept, cut = strip_thinking(text)
+    spoken = "".join(without_thoughts(list(text)))
+    assert "".join(kept.split()) == "".join(spoken.split())
+    for paper in ANSWERS:
+        parsed = get_paper(paper).parse(text, "stop")
+        assert (parsed.answer is None) == (parsed.outcome != "ok")
+        assert parsed.outcome == "truncated" or not cut
