@@ -175,7 +175,8 @@ def test_no_notebook_runs_on_prose_and_all_is_kept(paper, own, monkeypatch, caps
         for _ in range(2):  # what is stored is told, too, and not asked again
             assert cli.main(["live", *words, "--base-url", stub.url]) == 2
             said = capsys.readouterr().err
-            assert re.search("none can be read .*most often: それは難しい質問", said)
+            # Of 03 what it made of prose is no rule of the stub, and as frequent.
+            assert re.search("none can be read .*most often: (それは難しい質問|・正確さ)", said)
     assert set(stub.bodies.values()) == {1}
 
 
