@@ -3,8 +3,7 @@ report the rest.
 
 Whether a run is up to date is decided by content alone (sha256), so it survives a checkout and
 changed file times; nothing heavy is imported before that is known. A notebook runs in a process of
-its own, below a hidden folder of the profile's; what a killed run leaves there is in nobody's way
-and goes with `make clean`.
+its own, below a hidden folder of the profile's; what a killed run leaves there goes with the next.
 """
 
 import hashlib
@@ -15,6 +14,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Iterable, Mapping
 from concurrent import futures
@@ -31,6 +31,7 @@ from katayori_tools import notebooks
 from katayori_tools.choices import Jobs, NotebookRun, Papers
 
 STAMP = "stamp.json"
+WORK = ".run-"  # how the folder of a run under way begins
 EXPECTED = "expected"  # below data: what a run is compared with, no notebook reads it
 # What differs from run to run (times, widget state, the Python version) goes from the committed
 # notebooks; what people write about a cell stays: its slides, whether it is folded, why it is long,
@@ -309,9 +310,10 @@ def reproduce(run: NotebookRun, *, jobs: Jobs = 2, timeout: int = 1800, force: b
     books = planned(run)
     shared, folder = shared_inputs(), books[0].final.parent
     folder.mkdir(parents=True, exist_ok=True)
+    _remove_left_over(folder)
     failures: dict[str, str] = {}
     with (
-        tempfile.TemporaryDirectory(dir=folder, prefix=".run-") as private,
+        tempfile.TemporaryDirectory(dir=folder, prefix=f"{WORK}{os.getpid()}-") as private,
         futures.ThreadPoolExecutor(jobs) as pool,
     ):
         env = kernel_settings(Path(private))
@@ -335,6 +337,18 @@ def reproduce(run: NotebookRun, *, jobs: Jobs = 2, timeout: int = 1800, force: b
             print("\n".join(first_page.in_short(job.final)), flush=True)
     print(f"results: {folder}", file=sys.stderr)
     return 1 if failures else 0
+
+
+def _remove_left_over(folder: Path) -> None:
+    """Removes the work folders of runs that are no more: each has the number of its process."""
+    for left in folder.glob(f"{WORK}*"):
+        number = left.name.removeprefix(WORK).partition("-")[0]
+        try:
+            os.kill(int(number), 0)
+        except (ValueError, ProcessLookupError):
+            shutil.rmtree(left, ignore_errors=True)
+        except PermissionError:
+            continue  # it runs as another user
 
 
 def nb(*, papers: Papers = "") -> int:
@@ -387,12 +401,20 @@ def _execute(job: Job, output: Path) -> None:
             say(job.paper, f"the kernel did not start ({error}); once more")
 
 
+def _end_with(parent: int) -> None:
+    """Ends this process with the one that began it, however that ended; its kernel ends with it."""
+    while os.getppid() == parent:
+        time.sleep(1)
+    os._exit(1)
+
+
 def run_alone(job: Job) -> str:
     """Runs one notebook into `job.work`, in a process of its own.
 
     Returns why it failed, which leaves `<name>.failed.ipynb` in the final folder.
     """
     os.environ.update(job.env)
+    threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
     # A second and a half for grammars of web addresses, which no notebook is checked against.
     sys.modules.setdefault("rfc3987_syntax", cast(Any, None))
     from katayori_tools.pages import write_report

@@ -211,6 +211,27 @@ def test_thoughts_beside_the_answer_move_its_place(field):
     assert response.top == [("B", -0.3), ("A", -1.4)]
 
 
+@pytest.mark.parametrize(
+    ("tokens", "place"),
+    [
+        (["\n", "B", "<|im_end|>"], 0),
+        (["B", "<|eot_id|>"], 0),
+        (["<think>", "A", "</think>", "\n\n", "B", "<|im_end|>"], 4),
+        (["\n", "<think>", "A", "</think>", "B"], 4),
+        (["<|channel|>", "analysis", "<|message|>", "A", "<|end|>", "<|start|>", "assistant",
+          "<|channel|>", "final", "<|message|>", "B"], 10),
+    ],
+)  # fmt: skip
+def test_log_probabilities_are_read_behind_thoughts_in_the_text(tokens, place):
+    content = [
+        {"token": token, "top_logprobs": [{"token": str(n), "logprob": -0.5}]}
+        for n, token in enumerate(tokens)
+    ]
+    body = completion("".join(tokens), logprobs={"content": content})
+    response, _ = asked(lambda _: (200, body), logprobs=True)
+    assert response.top == [(str(place), -0.5)]
+
+
 def test_thoughts_alone_are_no_answer():
     body = completion(message={"content": None, "reasoning_content": "hm"})
     response, _ = asked(lambda _: (200, body))

@@ -49,9 +49,10 @@ def ran(tmp_path_factory):
     before = root / "outputs" / "recorded" / "broken"
     before.mkdir(parents=True)
     (before / "results.json").write_text("[]")
-    left = root / "outputs" / "recorded" / ".run-killed" / "good"
-    left.mkdir(parents=True)
-    (left / "results.json").write_text("[]")
+    for name in (".run-killed", f".run-{os.getpid()}-other"):  # that of a process which runs stays
+        left = root / "outputs" / "recorded" / name / "good"
+        left.mkdir(parents=True)
+        (left / "results.json").write_text("[]")
     return root, _reproduce(root)
 
 
@@ -89,7 +90,9 @@ def test_notebook_gets_defaults_settings_and_its_folder(ran):
     assert Path(found["cwd"]) == root / "notebooks"
     assert not found["ipython"].startswith(str(Path.home()))
     assert (folder(root, "good") / "01_good.ipynb").exists()
-    assert [path.name for path in folder(root, "good").parent.glob(".*")] == [".run-killed"]
+    assert [path.name for path in folder(root, "good").parent.glob(".*")] == [
+        f".run-{os.getpid()}-other"
+    ]
 
 
 def _fresh(ran, tmp_path) -> Path:

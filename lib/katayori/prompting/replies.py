@@ -12,9 +12,8 @@ from functools import lru_cache
 from itertools import accumulate
 from typing import Any
 
-from katayori.finish_reasons import LONGEST, ended
+from katayori.finish_reasons import LONGEST, ended, strip_thinking, without_thoughts
 from katayori.prompting.letters import letter_of, parse_verdict
-from katayori.prompting.parsing import strip_thinking
 from katayori.prompting.requests import Request, Response
 
 MAX_TEXT = 2**20  # bytes of a reply's text that are kept; one that never ends would fill the disk
@@ -239,14 +238,17 @@ def _is_logprob(token: Any, value: Any) -> bool:
 
 def _position(tokens: list[str], request: Request, text: str, thinks: bool) -> int:
     """Which token of an output the probabilities are read at: thoughts are not the answer."""
-    answer = strip_thinking(text)[0].strip()
-    start = 0
-    if thinks or answer != text.strip():
-        start = max(0, "".join(tokens).rfind(answer) if answer else 0)
-    ends = accumulate(len(token) for token in tokens)
-    first = next((n for n, end in enumerate(ends) if end > start), 0) if start else 0
+    spoken = without_thoughts(tokens)
+    if thinks and (answer := strip_thinking(text)[0].strip()):  # a field of their own has no mark
+        start = max(0, "".join(tokens).rfind(answer))
+        ends = accumulate(len(token) for token in tokens)
+        spoken = [one if end > start else "" for one, end in zip(spoken, ends, strict=True)]
+    said = [n for n, token in enumerate(spoken) if token.strip()]
+    # A token that ends the turn stands behind, and moves nothing.
+    moved = said and spoken[: said[-1]] != tokens[: said[-1]]
+    first = said[0] if moved else 0
     if request.answer_at == "last_letter":
-        return first + verdict_position(tokens[first:])
+        return first + verdict_position(spoken[first:])
     return first
 
 
