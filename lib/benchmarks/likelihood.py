@@ -63,7 +63,7 @@ def scores(name: str, n: int, url: str = "") -> tuple[list[list[tuple[float, int
         USER,
         system=SYSTEM,
         kind="likelihood",
-        continuations=("target_text", "other_text"),
+        continuations=["target_text", "other_text"],
     )
     model, endpoint = get_model(name)
     endpoint = at_server(endpoint, base_url=url)
@@ -71,7 +71,7 @@ def scores(name: str, n: int, url: str = "") -> tuple[list[list[tuple[float, int
     with tempfile.TemporaryDirectory() as folder, Store(Path(folder) / "s.sqlite") as store:
         started = time.perf_counter()
         if endpoint.name == SCORER:
-            summary = score_all(requests, model, endpoint, store, progress=False)
+            summary = score_all(requests, model, endpoint, store)
         else:
             summary = collect_sync(requests, model, endpoint, store, base_url=url, progress=False)
         seconds = summary.seconds or time.perf_counter() - started

@@ -9,6 +9,8 @@ import os
 import sys
 import threading
 from dataclasses import replace
+from importlib import import_module
+from pathlib import Path
 
 import pytest
 from api_double import yes_no_frame
@@ -232,6 +234,14 @@ def test_what_is_stored_is_not_scored_again(store, worker):
     [(_, answer)] = store.get(requests[11:12])
     assert (answer.outcome, answer.finish_reason) == ("ok", "scored")
     assert json.loads(answer.text) == [[-3.0, 3], [-3.0, 3]]
+
+
+def test_the_benchmark_of_the_scorer_runs(worker, monkeypatch, capsys):
+    """It gave `score_all` an option that is gone; the page of what was measured names it."""
+    monkeypatch.syspath_prepend(Path(__file__).parents[1] / "benchmarks")
+    monkeypatch.setattr(sys, "argv", ["likelihood.py", "--n", "5", "--without-vllm"])
+    import_module("likelihood").main()
+    assert worker.asked() == [5] and "requests/s" in capsys.readouterr().out
 
 
 def test_a_run_that_breaks_off_keeps_what_it_had(store, worker):
