@@ -148,8 +148,8 @@ def _of_prompt(answers: Any) -> dict[str, Any]:
     read = Counter(answers.loc[answers["outcome"] == "ok", "answer"].dropna().astype(str))
     answer, times = next(iter(read.most_common(1)), ("", 0))
     causes = Counter(cause for _, cause in _invalid(answers[answers["outcome"] == "error"]))
-    notes = answers["note"].astype(str)
-    otherwise = Counter(notes[notes.str.startswith(OTHERWISE)])
+    notes = (note.partition("; ")[0] for note in answers["note"].astype(str))
+    otherwise = Counter(note for note in notes if note.startswith(OTHERWISE))
     days = [f"{datetime.fromtimestamp(at, UTC):%Y-%m-%d}" for at in answers["created"] if at > 0]
     return {
         "asked": counts.total(),

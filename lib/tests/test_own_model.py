@@ -11,6 +11,7 @@ import pytest
 from aiohttp import web
 from api_double import Double, completion, endpoint_for, model_for, requests_for
 
+from katayori import provenance
 from katayori.errors import KatayoriError
 from katayori.prompting.answer_store import Store
 from katayori.prompting.models import Server
@@ -375,6 +376,11 @@ def test_a_note_of_how_it_was_asked_stands_beside_the_answer():
     from katayori.prompting.yes_no import parse_yes_no
 
     told = "asked without temperature, which the server refuses"
-    responses = [Response("ok", "Answer: yes", error=told), Response("ok", "Answer: no")]
+    responses = [Response("ok", text, error=told) for text in ("Answer: yes", "it depends")]
+    responses += [Response("ok", "Answer: no"), Response("truncated", error=told)]
     how = {"parse": parse_yes_no, "options": ("yes", "no")}
-    assert answers_frame(requests_for(2), responses, "live", **how)["note"].tolist() == [told, ""]
+    frame = answers_frame(requests_for(4), responses, "live", **how)
+    assert frame["outcome"].tolist() == ["ok", "out_of_choice", "ok", "truncated"]
+    assert frame["note"].str.startswith(told).tolist() == [True, True, False, True]
+    [counted] = provenance.outcomes(frame)["prompts"]
+    assert counted["otherwise"] == {told: 3}

@@ -55,8 +55,8 @@ def answers_frame(
         row: dict[str, Any] = {name: getattr(request, name) for name in OF_REQUEST[:4]}
         row |= {name if name == "mass" else f"p_{name}": p for name, p in shares.items()}
         row |= {"outcome": parsed.outcome, "answer": parsed.answer}
-        odd = response.error if parsed.outcome == "ok" else ""  # in what it was asked otherwise
-        row |= {"source": source, "note": parsed.note or odd}
+        odd = response.error if response.outcome == "ok" else ""  # in what it was asked otherwise
+        row |= {"source": source, "note": "; ".join(filter(None, (odd, parsed.note)))}
         row |= {name: getattr(response, name) for name in MORE_COLUMNS[1:]}
         rows.append(row)
     return _beside_fields(pd.DataFrame(rows), requests)
