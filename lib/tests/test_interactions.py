@@ -7,9 +7,8 @@ import pandas as pd
 import pytest
 from statsmodels.formula.api import logit
 
-from katayori.metrics import (
-    interactions,
-)
+from katayori.errors import KatayoriError
+from katayori.metrics import interactions
 from katayori.metrics.mixed_logit import mixed_logit
 
 PROFILES = pd.DataFrame(np.random.default_rng(1).integers(0, 2, (120, 3)))
@@ -73,6 +72,40 @@ def test_interactions_take_nodes():
     assert fine["value"] == pytest.approx(interactions.likelihood_ratio(*fits)["lr"], abs=1e-6)
     rough = interactions.interactions(frame, ["old", "grade"], **named).iloc[0]
     assert abs(fine["value"] - rough["value"]) > 1e-3
+
+
+def test_pairs_of_answers_have_the_exact_estimate_with_nodes():
+    """Of 7 pairs (0, 1) and 21 (1, 0) the exact estimate is log 3, which Laplace's misses."""
+    pairs = [(0, 0)] * 45 + [(1, 1)] * 30 + [(0, 1)] * 7 + [(1, 0)] * 21
+    frame = pd.DataFrame(pairs).rename_axis("question").reset_index()
+    frame = frame.melt("question", var_name="side", value_name="yes").astype(int).assign(one=1)
+    fits = {
+        n: interactions.interactions(frame, ["side", "one"], value="yes", nodes=n) for n in (1, 25)
+    }
+    side = {n: fit.set_index("measure").loc["side"] for n, fit in fits.items()}
+    assert side[25]["value"] == pytest.approx(-np.log(3), abs=1e-4)
+    half = (side[25]["ci_high"] - side[25]["ci_low"]) / 2
+    assert half / 1.959964 == pytest.approx(0.4364, abs=1e-4)
+    assert side[1]["value"] == pytest.approx(-0.9835, abs=1e-4)
+    for wrong in (0, 2.5, "25", 1000):
+        with pytest.raises(KatayoriError, match=r"nodes=.*; give 1 .* to 100"):
+            interactions.interactions(frame, ["side", "one"], value="yes", nodes=wrong)
+
+
+CODINGS = [(0, 1), (False, True), (1, 2), (-1, 1), (2, 10), ("0", "1"), (0.5, 7.0)]
+
+
+@pytest.mark.parametrize("coding", CODINGS, ids=repr)
+def test_no_effect_changes_with_the_coding_of_an_attribute(coding):
+    frame = crossed(sd=1.0)
+    named = {"value": "right", "cluster": "family"}
+    coded = frame.assign(old=frame["old"].map(dict(enumerate(coding))))
+    wanted, found = (
+        interactions.interactions(one, ["old", "grade"], **named).set_index("measure")["value"]
+        for one in (frame, coded)
+    )
+    found = found.rename(lambda name: re.sub(r"old\[.*?\]", "old", name))
+    assert found[wanted.index].to_numpy() == pytest.approx(wanted.to_numpy(), abs=1e-5)
 
 
 def test_interactions_of_levels_and_with_few_clusters():

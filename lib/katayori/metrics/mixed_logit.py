@@ -14,6 +14,8 @@ from scipy.optimize import linprog, minimize
 from scipy.special import expit, log_expit, logsumexp
 from scipy.stats import norm
 
+from katayori.frames import FrameError
+
 #: Deviances that differ by less are those of one fit, but for rounding.
 SAME_FIT = 1e-9
 _CERTAIN = 30  # beyond this a row's answer is certain to 13 digits, so it cannot slow a fit down
@@ -325,8 +327,8 @@ def mixed_logit(frame: pd.DataFrame, formula: str, group: str, *, nodes: int = 1
         `constant`, `one_group`, `no_valid_answer`, `not_converged`, all NaN.
 
     Raises:
-        ValueError: unknown columns, a formula that cannot be read, or a left side other than 0 and
-        1.
+        ValueError: unknown columns, a formula that cannot be read, a left side other than 0 and 1,
+        nodes that are none.
 
     Source: the discrim-eval paper, section 4.1; J. C. Pinheiro and E. C. Chao, Journal of
     Computational and Graphical Statistics 15 (2006) 58-81, for the quadrature.
@@ -338,6 +340,8 @@ def mixed_logit(frame: pd.DataFrame, formula: str, group: str, *, nodes: int = 1
         >>> fit[["term", "n", "n_groups"]].to_numpy().tolist()
         [['Intercept', 20, 5], ['asked', 20, 5], ['sd(question)', 20, 5]]
     """
+    if nodes not in range(1, 101):  # above that the weights of the nodes overflow
+        raise FrameError(f"nodes={nodes!r}; give 1 (Laplace's approximation) to 100, e.g. nodes=25")
     x, yes, codes = _design(frame, formula, group)
     estimate, covariance, status, loglik = _estimate(x.to_numpy(float), yes, codes, nodes)
     defined = np.isin(status, ("ok", "singular"))
