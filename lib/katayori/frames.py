@@ -115,8 +115,7 @@ def require(
         column = frame[name]
         if isinstance(column, pd.DataFrame):
             raise FrameError(f"{verb}: two columns are called {name!r}; rename one")
-        if holds != LABEL_OR_NONE:
-            _check_column(column, holds, f"{verb}: column {name!r}")
+        _check_column(column, holds, f"{verb}: column {name!r}")
     return names
 
 
@@ -126,8 +125,6 @@ def _check_column(values: pd.Series, holds: Column, where: str) -> None:
     right = f"e.g. {holds.example!r}"
     if missing.any() and not holds.may_miss:
         raise FrameError(f"{where} is missing in {_rows(missing)}; right is {right}")
-    if holds.holds == "label" and not holds.allowed:
-        return
     wrong = ~missing & _wrong(values, holds)
     if not wrong.any():
         return
@@ -149,6 +146,10 @@ def _wrong(values: pd.Series, holds: Column) -> pd.Series:
     """Which values a column must not hold; what is missing is not looked at."""
     if holds.allowed:
         return ~values.isin(list(holds.allowed))
+    if holds.holds == "label":
+        if values.dtype != object:
+            return pd.Series(False, values.index)
+        return ~values.map(pd.api.types.is_hashable).astype(bool)
     if holds.holds == "flag":
         return ~values.isin([True, False])
     if pd.api.types.is_string_dtype(values) and not values.isna().all():
@@ -157,6 +158,15 @@ def _wrong(values: pd.Series, holds: Column) -> pd.Series:
     if holds.holds == "probability":
         return ~numbers.between(0, 1 + _ROUNDING)
     return numbers.isna()
+
+
+def _known(labels: Any) -> Any:
+    """Labels of a frame or column, None for those that are missing by a text.
+
+    Such texts are empty, or what NaN, None, NA and NaT become in an array of texts.
+    """
+    missing = ("", "nan", "NaN", "None", "<NA>", "NaT")
+    return labels.map(lambda one: None if isinstance(one, str) and one.strip() in missing else one)
 
 
 def _apart(verb: str, by: str | Sequence[str], named: Sequence[str]) -> list[str]:

@@ -1,6 +1,7 @@
 """Agreement: alpha, its bands and repeats, and kappas, by other programs, literature, jackknife."""
 
 import itertools
+import warnings
 
 import krippendorff
 import numpy as np
@@ -13,18 +14,14 @@ from statsmodels.stats.inter_rater import aggregate_raters, fleiss_kappa as thei
 
 from katayori import frames
 from katayori.errors import KatayoriError
-from katayori.metrics import (
-    agreement,
-    kappas,
-    repeats,
-)
+from katayori.metrics import agreement, judges, kappas, repeats
 from katayori.metrics.agreement import (
     BANDS,
     SCALES,
     WITHHELD,
+    _tells_nothing,
     alpha_band,
     alpha_closed_form,
-    is_near_constant,
     told_band,
 )
 from katayori.metrics.intervals import FEW_CLUSTERS
@@ -217,7 +214,9 @@ def test_near_constant_and_single_answers_have_a_status():
     columns = {"level": "level", "row": "row", "question": "q"}
     drawn = replicates(6)
     alike = drawn.assign(value=np.random.default_rng(8).integers(0, 2, len(drawn)) * 1.0)
-    assert repeats.alpha_from_replicates(alike, **columns)["status"] == "near_constant"
+    assert repeats.alpha_from_replicates(alike, **columns)["status"] == "mostly_noise"
+    same = repeats.alpha_from_replicates(drawn.assign(value=1.0), **columns)
+    assert same["status"] == "constant"
     found = repeats.alpha_from_replicates(drawn.drop_duplicates(["q", "row", "level"]), **columns)
     assert found["status"] == "no_replicates" and np.isnan(found["alpha"])
 
@@ -301,15 +300,112 @@ def test_wrong_scales_raters_and_counts_are_named():
     with pytest.raises(KatayoriError, match="'yes' is no number, which scale='interval' needs"):
         agreement.alpha([["yes", "no"], ["no", "no"]], scale="interval")
     with pytest.raises(KatayoriError, match="3 raters; it is of two"):
-        kappas.cohen_kappa([[1, 2, 3], [2, 2, 3]])
+        kappas.cohen_kappa([[1, 2, 3], [2, 2, 3], [1, 1, 1]])
     with pytest.raises(KatayoriError, match="3 labels and 2"):
         kappas.cohen_kappa([1, 2, 3], [1, 2])
+    assert kappas.fleiss_kappa([[2, 0, 0], [1, 1, 0]], counts=True)["n"].item() == 2
     for counts in ([[3, 0], [1, 1]], [[1.5, 1.5], [2, 1]], [["a", "b"], ["b", "a"]]):
         with pytest.raises(KatayoriError, match="counts are whole numbers with the same sum"):
             kappas.fleiss_kappa(counts, counts=True)
 
 
 NAN = np.nan
+
+#: What stands where a label is missing, as it is and as its text.
+MISSING = (None, NAN, pd.NA, pd.NaT, np.datetime64("NaT"))
+TEXTS = ("", " ", "nan", "NaN", "None", "<NA>", "NaT")
+
+
+@pytest.mark.parametrize("hole", [*MISSING, *TEXTS], ids=repr)
+def test_a_missing_label_is_missing_in_every_measure_and_shape(hole):
+    """An array of texts holds "nan" where a list holds NaN: both are no category."""
+    rows = [
+        [hole if one == "?" else one for one in row] for row in "AA BB B? AB AA BB AA ?B".split()
+    ]
+    shapes = [rows, np.array(rows, dtype=object), pd.DataFrame(rows)]
+    shapes += [np.array(rows)] if isinstance(hole, str) else []
+    for table in shapes:
+        row = agreement.alpha(table, **NOMINAL).iloc[0]
+        assert (row["n"], row["n_invalid"]) == (12, 2)
+        assert row["value"] == pytest.approx(0.6857, abs=5e-5)
+        found = [
+            kappas.fleiss_kappa(table),
+            cohen_kappa(table),
+            cohen_kappa(*zip(*rows, strict=True)),
+        ]
+        assert pd.concat(found)[["n", "n_invalid"]].to_numpy().tolist() == [[6, 2]] * 3
+    long = pd.DataFrame(rows, columns=["ann", "ben"]).rename_axis("question").reset_index()
+    melted = long.melt("question", var_name="rater", value_name="label")
+    named = agreement.alpha(melted, value="label", rater="rater", **NOMINAL)
+    assert named[["n", "n_invalid"]].to_numpy().tolist() == [[12, 2]]
+    heard = judges.concordance(long, judge="ann", people="ben")
+    assert heard[["n", "n_missing", "n_invalid"]].to_numpy().tolist() == [[7, 1, 1]]
+    numbers = agreement.alpha([[1, hole], [1, 1], [2, 2]])
+    assert numbers[["n", "n_invalid"]].to_numpy().tolist() == [[4, 1]]
+
+
+@pytest.mark.parametrize(
+    "label", [["a"], {"a": 1}, {"a"}, ("a", "b"), np.array(["a", "b"])], ids=repr
+)
+def test_labels_that_are_lists_are_refused_in_one_line(label):
+    for call in (
+        lambda: agreement.alpha([[label, label], ["a", "b"]], **NOMINAL),
+        lambda: kappas.fleiss_kappa([[label, label], ["a", "b"]]),
+        lambda: cohen_kappa([label, "a"], ["a", "b"]),
+    ):
+        with pytest.raises(
+            KatayoriError, match=r"^\w+: .* is no single label; give labels, e\.g\."
+        ):
+            call()
+    frame = pd.DataFrame({"question": [1, 1], "rater": ["x", "y"]}).assign(yes=[["a"], ["b"]])
+    for own in ({"value": "yes", "rater": "rater"}, {"value": "rater", "rater": "yes"}):
+        with pytest.raises(KatayoriError, match=r"column 'yes' holds \['a'\] \(2 of 2 rows"):
+            agreement.alpha(frame, **own, **NOMINAL)
+
+
+WORDS = list("ABAB")
+
+
+@pytest.mark.parametrize(
+    ("call", "line"),
+    [
+        (lambda: agreement.alpha([WORDS, WORDS], **NOMINAL), "2 units and 4 raters; .*table.T"),
+        (lambda: kappas.fleiss_kappa(np.array([WORDS] * 3)), "3 units and 4 raters; .*table.T"),
+        (lambda: cohen_kappa([WORDS, WORDS]), "2 units and 4 raters; .*table.T"),
+        (lambda: agreement.alpha([[1, 0, 1], [1, 0]]), "rows of 2 and 3 labels; give None"),
+        (lambda: cohen_kappa("aab", "aab"), "'aab' is no list of labels"),
+        (lambda: cohen_kappa({"u": 1}, {"u": 1}), "is no list of labels"),
+        (lambda: cohen_kappa(WORDS, WORDS, cluster=[1, None, 1, 2]), "a cluster is missing"),
+    ],
+)
+def test_a_table_that_is_turned_or_ragged_is_refused(call, line):
+    with pytest.raises(KatayoriError, match=line):
+        call()
+    wide = agreement.alpha([WORDS, WORDS], cluster=[1, 2], **NOMINAL)
+    assert wide["n_units"].item() == 2, "what is said to be two units is taken"
+
+
+ONE_OF_SIX = list("aabaaa")
+
+
+@pytest.mark.parametrize(
+    ("found", "status"),
+    [
+        (lambda: cohen_kappa(["a"] * 6, ONE_OF_SIX), "one_question_decides"),
+        (lambda: kappas.fleiss_kappa([["a", one] for one in ONE_OF_SIX]), "one_question_decides"),
+        (lambda: agreement.alpha([["a", one] for one in ONE_OF_SIX], **NOMINAL), "near_constant"),
+        (lambda: agreement.alpha([[0, 0], [1, 1]] * 2 + [[0, 1], [1, 0]]), "few_answers"),
+        (lambda: agreement.alpha([[0, 0], [1, 1], [2, 2]] * 4 + [[0, 1]]), "one_question_decides"),
+        (lambda: agreement.alpha([[0, 0]] * 6 + [[1, 2]]), "one_question_decides"),
+        (lambda: agreement.alpha([[0, 0], [1, 1]]), "few_clusters"),
+    ],
+)
+def test_a_value_without_interval_says_the_true_reason(found, status):
+    """Any warning is an error: nothing of this is on the screen."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        row = found().iloc[0]
+    assert row["status"] == status and np.isfinite(row["value"]) and np.isnan(row["ci_low"])
 
 
 def package(table):
@@ -389,29 +485,27 @@ def test_disagreement_beyond_chance_is_told_where_it_was_planted():
 
 
 @pytest.mark.parametrize(
-    ("shape", "yes", "near"),
+    ("shape", "yes", "word"),
     [
-        (
-            (100, 3),
-            20,
-            True,
-        ),  # by chance 300 * .0667 ** 2 = 1.3 pairs
-        ((100, 3), 60, False),  # 300 * .2 ** 2 = 12
-        ((20, 2), 20, False),  # 20 * .5 ** 2 = 5 pairs are enough
-        ((21, 2), 20, True),
+        ((100, 3), 20, "near_constant"),  # by chance 300 * .0667 ** 2 = 1.3 pairs
+        ((100, 3), 60, ""),  # 300 * .2 ** 2 = 12
+        ((20, 2), 20, ""),  # 20 * .5 ** 2 = 5 pairs are enough
+        ((21, 2), 20, "few_answers"),
+        ((6, 2), 6, "few_answers"),
+        ((6, 2), 1, "near_constant"),
     ],
 )
-def test_near_constant_counts_the_pairs_that_chance_would_make(shape, yes, near):
+def test_near_constant_counts_the_pairs_that_chance_would_make(shape, yes, word):
     table = np.zeros(shape)
     table.ravel()[:yes] = 1
-    assert is_near_constant(table) == near
-    assert is_near_constant(table / 2) == near, "any two values"
+    assert _tells_nothing(table) == word
+    assert _tells_nothing(table / 2) == word, "any two values"
 
 
 def test_probabilities_may_all_be_near_one_value():
     rng = np.random.default_rng(0)
-    assert not is_near_constant(rng.uniform(0.96, 0.99, (50, 3)))
-    assert not is_near_constant(np.full((3, 3), NAN))
+    assert not _tells_nothing(rng.uniform(0.96, 0.99, (50, 3)))
+    assert not _tells_nothing(np.full((3, 3), NAN))
 
 
 def test_no_interval_of_width_zero():

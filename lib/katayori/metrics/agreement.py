@@ -16,7 +16,16 @@ import pandas as pd
 from scipy.stats import t as student
 
 from katayori.errors import expect
-from katayori.frames import LABEL, LABEL_OR_NONE, NUMBER_OR_NONE, FrameError, cells, flat, require
+from katayori.frames import (
+    LABEL,
+    LABEL_OR_NONE,
+    NUMBER_OR_NONE,
+    FrameError,
+    _known,
+    cells,
+    flat,
+    require,
+)
 from katayori.metrics.intervals import FEW_CLUSTERS, NO_INTERVAL_BELOW
 from katayori.metrics.unit_tables import UnitTable, codes, given_table, is_not_asked
 
@@ -32,6 +41,8 @@ BANDS = ((0.0, "beyond-chance disagreement"), (2 / 3, "none"), (0.8, "weak"), (n
 WITHHELD = "undecided"
 #: Fewer answers of the rarer value, or fewer pairs of them expected inside rows, tell no alpha.
 FEW_MINORITY = 5
+#: Below this share of the rarer value nearly all answers are the same.
+_RARE = 0.1
 
 
 def alpha_band(alpha: float) -> str:
@@ -65,26 +76,24 @@ def told_band(ends: tuple[float, float], n_questions: int) -> str:
     return alpha_band(low) if backed and alpha_band(low) == alpha_band(high) else WITHHELD
 
 
-def is_near_constant(table: pd.DataFrame | np.ndarray) -> bool:
-    """Whether a table has two values, of which one is nearly always there: its alpha tells nothing.
+def _tells_nothing(values: np.ndarray) -> str:
+    """Why the alpha of a table of two values tells nothing; no word where it does.
 
     So it is where the rarer answer occurs fewer than 5 times, or where chance alone would put fewer
     than 5 pairs of it into rows. Without such pairs alpha is -(k - 1) / (n - k) or so for any
     factor, k the number of rarer answers, and no resampling of questions can show how far it might
-    have been from there. More than two values (probabilities) are never near-constant here.
-
-    Example:
-        >>> is_near_constant(np.eye(4)), is_near_constant(np.tile([0.0, 1.0], (40, 1)))
-        (True, False)
+    have been from there. Of more than two values (probabilities) nothing is said.
     """
-    values = np.asarray(table, float)
     present = np.isfinite(values)
     found, counts = np.unique(values[present], return_counts=True)
     if len(found) != 2:
-        return False
+        return ""
     width = present.sum(axis=1)
-    pairs = (width * (width - 1) / 2).sum() * (counts.min() / counts.sum()) ** 2
-    return bool(counts.min() < FEW_MINORITY or pairs < FEW_MINORITY)
+    share = counts.min() / counts.sum()
+    pairs = (width * (width - 1) / 2).sum() * share**2
+    if counts.min() >= FEW_MINORITY and pairs >= FEW_MINORITY:
+        return ""
+    return "near_constant" if share < _RARE else "few_answers"
 
 
 def _unit_sums(table: pd.DataFrame | np.ndarray, weights: str) -> list[np.ndarray]:
@@ -174,7 +183,8 @@ def alpha_jackknife(table: pd.DataFrame, *, weights: str = "standard") -> dict[s
 
     Returns ci_low, ci_high, clusters, status: `ok`; `few_clusters` (fewer than 5 questions with
     pairs); `no_variation` (alpha is 1 or the same without any question: no interval of width 0);
-    `undefined` (no alpha, or none without some question); all but `ok` with NaN bounds.
+    `undefined` (no alpha); `one_question_decides` (without it nothing varies, or nobody disagrees);
+    all but `ok` with NaN bounds.
 
     Example:
         >>> index = pd.MultiIndex.from_product([range(10), range(4)], names=["question", "row"])
@@ -195,10 +205,12 @@ def alpha_jackknife(table: pd.DataFrame, *, weights: str = "standard") -> dict[s
         return out | {"status": "few_clusters"}
     total = sums.sum(axis=0)
     disagreement = 1 - np.append(_alpha(*total), _alpha(*(total - sums).T))
-    if np.isnan(disagreement).any():
+    if np.isnan(disagreement[0]):
         return out | {"status": "undefined"}
-    if disagreement.min() < 1e-13 or np.ptp(disagreement) < 1e-9 * disagreement.max():
+    if disagreement[0] < 1e-13 or np.ptp(disagreement) < 1e-9 * disagreement.max():
         return out | {"status": "no_variation"}
+    if not disagreement.min() >= 1e-13:  # nor where one is NaN
+        return out | {"status": "one_question_decides"}
     z, without = np.log(disagreement[0]), np.log(disagreement[1:])
     pseudo_values = n_questions * z - (n_questions - 1) * without
     error = pseudo_values.std(ddof=1) / np.sqrt(n_questions)
@@ -230,7 +242,8 @@ def alpha(
         frame: a row an answer; or, without value and rater, a table of units x raters (a frame, an
             array, a list of rows), in which each column is a rater.
         value: column of the answers, missing where invalid: numbers, or labels of any kind with
-            `scale="nominal"`. Several numbers of one unit and rater count as their mean.
+            `scale="nominal"`, where the texts of missing values (`nan`, an empty one) are missing,
+            too. Several numbers of one unit and rater count as their mean.
         unit: columns that make a unit inside a cluster, such as the other attributes; none: each
             cluster is one unit.
         rater: column of the raters, or of the levels that are compared. One without any valid
@@ -247,8 +260,9 @@ def alpha(
         n_invalid (units x raters without a value), clusters (of such units), ci_low, ci_high (95 %,
         jackknife over clusters of log(1 - alpha)), status, n_units, band (`told_band`). status:
         `ok`; `constant` (all values equal: alpha is undefined, not 1); `no_pairable`;
-        `near_constant` (of two values one is so rare that alpha tells nothing), `few_clusters`
-        (fewer than 5), `no_variation`, `undefined`: no interval.
+        `near_constant` (of two values one is so rare that alpha tells nothing), `few_answers` (of
+        two values, too few to tell anything), `few_clusters` (fewer than 5), `no_variation`,
+        `one_question_decides` (without it nothing varies, or nobody disagrees): no interval.
 
     Formula: 1 - D_o / D_e; D_o is the mean disagreement of pairs inside units, D_e of all pairs.
     With one sampled answer a cell it mixes the noise of answering with disagreement
@@ -264,7 +278,7 @@ def alpha(
         >>> answers = pd.DataFrame({"question": [1, 1, 2, 2, 3, 3], "level": ["f", "m"] * 3})
         >>> found = alpha(answers.assign(yes=[0, 0, 1, 1, 0, 1]), value="yes", rater="level")
         >>> found[["value", "n", "n_units", "status"]].round(3).to_numpy().tolist()
-        [[0.444, 6, 3, 'near_constant']]
+        [[0.444, 6, 3, 'few_clusters']]
         >>> alpha([[0, 0], [1, 1], [0, 1]])["value"].round(3).tolist()
         [0.444]
     """
@@ -313,7 +327,8 @@ def _unit_table(
     row = frame.groupby(unit, sort=False, observed=True).ngroup().to_numpy()
     column, raters = pd.factorize(frame[rater])
     cell = row * len(raters) + column
-    known = frame[value].notna().to_numpy()
+    labels = frame[value] if scale == "interval" else _known(frame[value])
+    known = labels.notna().to_numpy()
     counts = np.bincount(cell[known], minlength=(row.max() + 1) * len(raters))
     if scale == "interval":
         sums = np.bincount(cell, frame[value].to_numpy(float, na_value=0.0), len(counts))
@@ -325,7 +340,7 @@ def _unit_table(
         )
     else:
         values = np.full(len(counts), None, dtype=object)
-        values[cell[known]] = frame[value].to_numpy(object)[known]
+        values[cell[known]] = labels.to_numpy(object)[known]
     table = pd.DataFrame(values.reshape(-1, len(raters)), columns=list(raters))
     clusters = frame[unit[0]].to_numpy()[np.unique(row, return_index=True)[1]]
     return UnitTable(table.dropna(axis=1, how="all"), clusters)
@@ -341,7 +356,8 @@ def _alpha_row(own: UnitTable, scale: str, weights: str) -> dict[str, Any]:
     ends = alpha_jackknife(pd.DataFrame(values, pd.Index(own.cluster)), weights=weights)
     row = ends | found | {"value": found["alpha"], "band": "undefined"}
     if found["status"] == "ok":
-        row["status"] = "near_constant" if is_near_constant(values) else ends["status"]
+        few = ends["status"] == "few_clusters"
+        row["status"] = ends["status"] if few else _tells_nothing(values) or ends["status"]
     if row["status"] != "ok":
         row |= {"ci_low": np.nan, "ci_high": np.nan}
     if np.isfinite(row["value"]):

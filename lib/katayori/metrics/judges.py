@@ -23,6 +23,7 @@ from katayori.frames import (
     NUMBER_OR_NONE,
     Column,
     FrameError,
+    _known,
     cells,
     flat,
     require,
@@ -398,6 +399,7 @@ def _rows(
     baseline: str,
 ) -> Iterator[dict[str, Any]]:
     """A row of each judge, then a row of each gain."""
+    cell = _known(cell[list(dict.fromkeys([*judges, *people]))])
     given = cell[people].notna().to_numpy()
     hits = {one: cell[people].eq(cell[one], axis=0).to_numpy() & given for one in judges}
     number = pd.factorize(cluster)[0]

@@ -16,18 +16,21 @@ def fleiss_kappa(table: Any, *, counts: bool = False, cluster: Any = None) -> pd
     """Fleiss' kappa of a table of units x raters, labels of any kind.
 
     Args:
-        table: labels; units that lack one are left out and counted. With `counts`, units x
-            categories: how many raters gave each category, the same number of raters in each unit.
+        table: labels; units that lack one (None, NaN, NA, NaT, or the text of one) are left out and
+            counted. With `counts`, units x categories: how many raters gave each category, the same
+            number of raters in each unit.
         cluster: of each unit what would be drawn anew in another study, such as its question: a
             list, or the column of the frame that holds it. None: each unit on its own.
 
     Returns:
         One row: measure, value, n (units), n_invalid (units that lack a label), clusters, ci_low,
         ci_high (by t on the jackknife over clusters), status: `ok`; `constant` (one category only);
-        `one_annotator`; `no_comparisons`; `few_clusters`, `no_variation`: no interval.
+        `one_annotator`; `no_comparisons`; `few_clusters`, `no_variation`, `one_question_decides`
+        (without one cluster all labels are the same): no interval.
 
     Raises:
-        KatayoriError: no table; counts that are none, or not of the same number of raters.
+        KatayoriError: no table of units x raters; labels that are lists; counts that are none, or
+        not of the same number of raters.
 
     Source: J. L. Fleiss, Psychological Bulletin 76 (1971), 378-382 (by statsmodels).
 
@@ -37,7 +40,7 @@ def fleiss_kappa(table: Any, *, counts: bool = False, cluster: Any = None) -> pd
     """
     if is_not_asked(table):
         return flat([], table, names=["measure"])
-    own = given_table("fleiss_kappa", table, cluster)
+    own = given_table("fleiss_kappa", table, cluster, counts=counts)
     return _kappa("fleiss_kappa", _from_counts(own) if counts else own)
 
 
@@ -64,6 +67,9 @@ def cohen_kappa(first: Any, second: Any = None, *, cluster: Any = None) -> pd.Da
     if is_not_asked(first):
         return flat([], first, names=["measure"])
     if second is not None:
+        for labels in (first, second):
+            if not pd.api.types.is_list_like(labels) or isinstance(labels, dict | set):
+                raise FrameError(f"cohen_kappa: {labels!r:.40} is no list of labels")
         columns = [pd.Series(list(labels), dtype=object) for labels in (first, second)]
         if len(columns[0]) != len(columns[1]):
             raise FrameError(
@@ -115,11 +121,15 @@ def _kappa(measure: str, own: UnitTable) -> pd.DataFrame:
             pseudo = len(names) * value - (len(names) - 1) * np.array(left)
             interval = mean_interval(pseudo - pseudo.mean() + value)
             row |= {name: interval[name] for name in ("ci_low", "ci_high", "status")}
+            if np.isnan(pseudo).any():
+                row["status"] = "one_question_decides"
     return flat([row], pd.DataFrame(), names=["measure"])
 
 
 def _beyond_chance(measure: str, labels: np.ndarray, categories: int) -> float:
-    """A kappa of units x raters, numbers of categories."""
+    """A kappa of units x raters, numbers of categories; NaN where all are the same."""
+    if np.ptp(labels) == 0:
+        return np.nan
     if measure == "fleiss_kappa":
         counts = (labels[:, :, None] == np.arange(categories)).sum(axis=1)
         return float(inter_rater.fleiss_kappa(counts))

@@ -47,8 +47,8 @@ def alpha_from_replicates(
         alpha (not truncated), ci_low, ci_high (jackknife over questions, t on questions - 1 degrees
         of freedom), status, n (answers used), n_invalid, n_units (rows used), clusters,
         noise_share (share of the variance between cells that is noise of answering).
-        status: `ok`; `no_replicates` (no row with two cells of two answers); `near_constant` (the
-        noise explains more than nine tenths of the variance between cells).
+        status: `ok`; `no_replicates` (no row with two cells of two answers); `constant`;
+        `mostly_noise` (the noise explains more than nine tenths of the variance between cells).
 
     Definition: y = k / r of a cell with k yes of r answers, e = y (1 - y) / (r - 1) the unbiased
     variance of y; rows with m_u >= 2 such cells, n = sum m_u; V = sum e / n;
@@ -84,9 +84,10 @@ def alpha_from_replicates(
     }
     if not len(sums):
         return out
-    alpha, out["noise_share"] = _alpha_without_noise(sums.sum(axis=0))
+    alpha, share = _alpha_without_noise(sums.sum(axis=0))
+    out["noise_share"] = share
     if np.isnan(alpha):
-        return out | {"status": "near_constant"}
+        return out | {"status": "constant" if np.isnan(share) else "mostly_noise"}
     out |= {"alpha": alpha, "status": "ok"}
     left_out = [_alpha_without_noise(sums.sum(axis=0) - one)[0] for one in sums]
     n_questions = len(sums)
@@ -152,9 +153,9 @@ def alpha_from_repeats(
         by..., value (alpha, not truncated), n (answers used), n_invalid, clusters, ci_low, ci_high
         (95 %, jackknife over clusters by t), status, n_units, band, noise_share (share of the
         variance between cells that is noise). status: `ok`; `one_answer_a_prompt` (no unit with two
-        cells of two answers: no value); `near_constant` (noise explains more than nine tenths: no
-        value); `one_question_decides` (without one cluster alpha is not defined) and `few_clusters`
-        (fewer than 5): no interval.
+        cells of two answers: no value); `constant` and `mostly_noise` (noise explains more than
+        nine tenths: no value); `one_question_decides` (without one cluster alpha is not defined)
+        and `few_clusters` (fewer than 5): no interval.
 
     Formula, coverage and errors: `alpha_from_replicates`, `alpha`.
 

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from katayori.errors import KatayoriError
-from katayori.frames import FrameError, reason_of
+from katayori.frames import FrameError, _known, reason_of
 
 _EXAMPLE = "e.g. [[1, 1], [0, 1], [1, None]], a row a unit and a column a rater"
 
@@ -29,16 +29,22 @@ def is_not_asked(table: Any) -> bool:
     return isinstance(table, pd.DataFrame) and bool(reason_of(table))
 
 
-def given_table(verb: str, table: Any, cluster: str | Sequence[Any] | None) -> UnitTable:
+def given_table(
+    verb: str, table: Any, cluster: str | Sequence[Any] | None, *, counts: bool = False
+) -> UnitTable:
     """The labels and clusters of a table of units x raters.
 
     Args:
-        verb: its name, which begins every message. table: a frame, an array or a list of rows.
+        verb: its name, which begins every message.
+        table: a frame, an array or a list of rows. A label is missing as None, NaN, NA or NaT, or
+            as one of their texts (`nan`, an empty one).
         cluster: of each unit: a list, or the column that holds it. None: each unit on its own.
+        counts: whether columns are categories, of which there may be more than units.
 
     Raises:
-        KatayoriError: what has not two dimensions, a column that is not there, clusters of another
-        length, an empty table.
+        KatayoriError: what has not two dimensions, rows of several lengths, labels that are lists,
+        a column that is not there, clusters that are missing or of another length, an empty table;
+        without clusters more raters than units, as in a table that was not turned round.
 
     Example:
         >>> given_table("alpha", [[1, 1], [0, None]], None).cluster.tolist()
@@ -63,13 +69,26 @@ def given_table(verb: str, table: Any, cluster: str | Sequence[Any] | None) -> U
     if labels.empty:
         raise KatayoriError(f"{verb}: the table is empty; give labels, {_EXAMPLE}")
     labels.columns = range(labels.shape[1])  # two raters may have one name
-    return UnitTable(labels, groups)
+    if cluster is None and not counts and labels.shape[1] > max(2, len(labels)):
+        raise KatayoriError(
+            f"{verb}: {len(labels)} units and {labels.shape[1]} raters; a row is a unit: turn the"
+            " table round (table.T), or give cluster= if there are more raters than units"
+        )
+    if pd.isna(groups).any():
+        raise KatayoriError(f"{verb}: a cluster is missing; give one of each unit")
+    for one in labels.to_numpy(object).ravel():
+        if pd.api.types.is_list_like(one):
+            raise KatayoriError(f"{verb}: {one!r:.40} is no single label; give labels, {_EXAMPLE}")
+    return UnitTable(_known(labels), groups)
 
 
 def _framed(verb: str, table: Any) -> pd.DataFrame:
     is_row = pd.api.types.is_list_like
     if not is_row(table) or getattr(table, "ndim", 2) != 2 or not all(map(is_row, table)):
         raise KatayoriError(f"{verb}: this is no table; give labels, {_EXAMPLE}")
+    if len(lengths := set(map(len, table))) > 1:
+        several = " and ".join(map(str, sorted(lengths)))
+        raise KatayoriError(f"{verb}: rows of {several} labels; give None where one is missing")
     return pd.DataFrame(table, dtype=object)
 
 
