@@ -333,6 +333,10 @@ WORDS = {
         (402, "this request requires more credits, or fewer max_tokens"),
         (400, "Access denied: your account is in arrears"),
         (402, ""),
+        (429, "Your prepayment credits are depleted."),
+        (403, "exceeded your monthly included credits"),
+        (400, "ExceededBudget: over the budget of this key"),
+        (400, "账户余额不足"),
     ],
     "filtered": [
         (400, "The response was filtered due to Azure OpenAI's content management policy"),
@@ -340,6 +344,9 @@ WORDS = {
         (400, "Content Exists Risk"),
         (403, "the chosen model requires moderation and your input was flagged"),
         (400, "Your request was rejected as a result of our safety system"),
+        (422, "content-filter: blocked"),
+        (400, "CONTENT_POLICY_VIOLATION"),
+        (400, "input contains sensitive content"),
     ],
     "": [
         (429, "Rate limit reached for requests"),

@@ -24,21 +24,22 @@ NO_MONEY = 402
 #: than the status: a server without money answers 402, 403 or 429.
 _CAUSES = {
     "filtered": (
-        *("content_filter", "content filter", "content management policy", "content_policy"),
-        *("content policy", "responsible_ai", "responsibleai", "safety system", "guardrail"),
-        *("data_inspection_failed", "datainspectionfailed", "inappropriate content"),
-        *("prohibited_content", "prohibited content", "content exists risk", "requires moderation"),
-        *("moderation_blocked", "content_moderation", "input was flagged", "been flagged"),
-        *("violates our usage", "violate our usage", "against our usage", "blocked by safety"),
+        *("content filter", "content management policy", "content policy", "policy violation"),
+        *("responsible ai", "responsibleai", "safety system", "safety filter", "safety setting"),
+        *("blocked by safety", "guardrail", "data inspection", "datainspection", "content violat"),
+        *("inappropriate content", "prohibited content", "sensitive content", "harmful content"),
+        *("unsafe content", "content exists risk", "requires moderation", "content moderation"),
+        *("moderation blocked", "input was flagged", "been flagged", "our usage polic"),
+        *("違反", "违规", "敏感", "不適切", "不适当"),
     ),
     "money": (
-        *("insufficient_quota", "insufficient quota", "insufficient_balance", "no credits"),
-        *("insufficient balance", "insufficient_funds", "insufficient funds", "credit balance"),
-        *("insufficient credit", "insufficient_credit", "out of credit", "more credits"),
-        *("not enough credit", "enough balance", "credits exhausted", "billing_hard_limit"),
-        *("billing hard limit", "billing_not_active", "payment required", "payment_required"),
-        *("arrear", "overdue", "spending limit", "spend limit", "budget has been exceeded"),
-        *("spending_limit", "top up", "recharge"),
+        *("insufficient quota", "insufficient balance", "insufficient fund", "insufficient credit"),
+        *("credit balance", "out of credit", "more credit", "no credit", "enough credit"),
+        *("remaining credit", "included credit", "credits exhausted", "depleted", "enough balance"),
+        *("billing hard limit", "billing not active", "check your billing", "payment required"),
+        *("arrear", "overdue", "unpaid", "spending limit", "spend limit", "top up", "recharge"),
+        *("budget has been exceeded", "budget exceeded", "exceededbudget", "subscription"),
+        *("残高", "余额", "欠费", "クレジット不足"),
     ),
 }
 _SPECIAL = re.compile(r"<[^<>]{0,40}>")  # end-of-text tokens, which some servers list
@@ -88,7 +89,7 @@ def failure(cause: str, status: int = 0) -> str:
     """What a request failed by, where its cause tells it: `filtered` (the provider's decision),
     `money` (none is left), or an empty text: asking again may help.
     """
-    said = cause.casefold()
+    said = re.sub(r"[\W_]+", " ", cause.casefold())
     found = next((kind for kind, parts in _CAUSES.items() if any(p in said for p in parts)), "")
     # Gemini says this of a minute's limit, too, and when to come again.
     spent = "exceeded your current quota" in said and "retry" not in said
