@@ -117,6 +117,10 @@ def test_interactions_of_levels_and_with_few_clusters():
     assert named.loc["age[young]:woman", "value"] == pytest.approx(
         -plain.loc["old:woman", "value"], abs=1e-6
     )
+    hours = PROFILES.assign(old=PROFILES["old"].map({0: "9:00", 1: "16:00"}), woman="C(a0)")
+    told = interactions.interactions(hours, ["old", "woman"], value="correct", fixed="question")
+    assert told["measure"].tolist()[1:3] == ["old[9:00]", "question[1]"]
+    assert set(told["kind"]) == {"test", "attribute", "fixed"}
     few = interactions.interactions(
         PROFILES.assign(question=PROFILES["question"] % 4), ["old", "woman"], value="correct"
     )

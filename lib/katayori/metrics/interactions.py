@@ -4,6 +4,7 @@ Two mixed logistic models of the same answers: each attribute there or not, then
 both with a random intercept by cluster. Additive in log odds means that no pair is needed.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 from itertools import combinations
 from typing import Any
@@ -19,35 +20,30 @@ from katayori.metrics.mixed_logit import SAME_FIT, mixed_logit
 
 _VALUE = Column("flag", True, may_miss=True)
 TEST = "all pairs together"
+#: An attribute in a term of the model, and its level: `a0`, `C(a0)[T.old]`; a level may hold ":".
+_PART = re.compile(r"(?:C\()?([af]\d+)\)?(\[T\..*?\])?(?::|$)")
 
 
-def _fits(
-    data: pd.DataFrame, attributes: Sequence[str], fixed: Sequence[str], nodes: int
-) -> tuple[dict[str, Any], pd.DataFrame]:
+def _fits(data: pd.DataFrame, nodes: int) -> tuple[dict[str, Any], pd.DataFrame]:
     """The test of all pairs of attributes together, and the terms of the larger model.
 
     Args:
-        data: value (0 or 1, NaN where invalid), cluster, and the columns named by the others, of
-            which those of one value are left out.
+        data: value (0 or 1, NaN where invalid), cluster, attributes (`a0`, ...) and what else
+            differs (`f0`, ...), of which those of one value are left out.
 
     Returns:
         test: lr, df, p, status of `likelihood_ratio`, n, n_invalid; terms: the rows of
-        `mixed_logit` of the larger model, a pair being `age:gender`.
+        `mixed_logit` of the larger model.
     """
-    own = {name: f"a{number}" for number, name in enumerate(attributes)}
-    own |= {name: f"f{number}" for number, name in enumerate(fixed)}
-    own = {name: code for name, code in own.items() if data[name].nunique() > 1}
-    coded = data[["value", "cluster", *own]].rename(columns=own)
-    terms_of = [_term(coded[own[name]], own[name]) for name in attributes if name in own]
-    others = [f"C({own[name]})" for name in fixed if name in own]
+    own = [code for code in data.columns[2:] if data[code].nunique() > 1]
+    terms_of = [_term(data[code], code) for code in own if code[0] == "a"]
+    others = [f"C({code})" for code in own if code[0] == "f"]
     main = "value ~ " + " + ".join([*terms_of, *others] or ["1"])
     pairs = "".join(f" + {one}:{other}" for one, other in combinations(terms_of, 2))
-    small = mixed_logit(coded, main, "cluster", nodes=nodes)
-    large = mixed_logit(coded, main + pairs, "cluster", nodes=nodes)
+    small = mixed_logit(data, main, "cluster", nodes=nodes)
+    large = mixed_logit(data, main + pairs, "cluster", nodes=nodes)
     n = int(large["n"].iloc[0])
-    test = likelihood_ratio(small, large) | {"n": n, "n_invalid": len(data) - n}
-    labels = {code: name for name, code in own.items()}
-    return test, large.assign(term=[_named(str(term), labels) for term in large["term"]])
+    return likelihood_ratio(small, large) | {"n": n, "n_invalid": len(data) - n}, large
 
 
 def likelihood_ratio(small: pd.DataFrame, large: pd.DataFrame) -> dict[str, Any]:
@@ -87,17 +83,6 @@ def _term(values: pd.Series, code: str) -> str:
     """0 and 1 count as they are; anything else is a level, whatever number it is coded by."""
     told = pd.api.types.is_numeric_dtype(values) and values.dropna().isin([0, 1]).all()
     return code if told else f"C({code})"
-
-
-def _named(term: str, labels: dict[str, str]) -> str:
-    """A term of the model in the user's names: `C(a0)[T.old]` becomes `age[old]`."""
-    parts = []
-    for part in term.split(":"):
-        bare = part.removeprefix("C(")
-        code, _, level = bare.partition(")") if part.startswith("C(") else (part, "", "")
-        named = labels.get(code, code)
-        parts.append(named + level.replace("[T.", "["))
-    return ":".join(parts)
 
 
 # -- the verb --------------------------------------------------------------------------------------
@@ -160,27 +145,19 @@ def interactions(
     wanted = {value: _VALUE} | dict.fromkeys([cluster, *names, *others], LABEL)
     keys = require("interactions", frame, wanted, by)
     own = {"value": value, "cluster": cluster}
-    own |= {_column("a", name): name for name in names}
-    own |= {_column("f", name): name for name in others}
+    own |= {f"a{number}": name for number, name in enumerate(names)}
+    own |= {f"f{number}": name for number, name in enumerate(others)}
     rows = []
     for key, cell in cells(frame, keys):
-        answers = pd.DataFrame({name: cell[column] for name, column in own.items()})
-        rows += [key | row for row in _rows(answers, names, others, nodes)]
+        answers = pd.DataFrame({code: cell[name] for code, name in own.items()})
+        rows += [key | row for row in _rows(answers, own, nodes)]
     return flat(rows, frame, keys, ["measure"], ["kind", "p", "df"])
 
 
-def _column(kind: str, name: str) -> str:
-    """A name that no column of ours has: of an attribute (`a`) or of what else differs (`f`)."""
-    return f"{kind} {name}"
-
-
-def _rows(
-    cell: pd.DataFrame, names: list[str], others: list[str], nodes: int
-) -> Iterator[dict[str, Any]]:
+def _rows(cell: pd.DataFrame, names: dict[str, str], nodes: int) -> Iterator[dict[str, Any]]:
     """The test of all pairs, and the terms but the intercept and the spread of clusters."""
-    attributes = [_column("a", name) for name in names]
     data = cell.assign(value=cell["value"].astype(object).astype(float))
-    test, terms = _fits(data, attributes, [_column("f", one) for one in others], nodes)
+    test, terms = _fits(data, nodes)
     clusters = int(data.loc[data["value"].notna(), "cluster"].nunique())
     few = clusters < NO_INTERVAL_BELOW
     common = {"n": test["n"], "n_invalid": test["n_invalid"], "clusters": clusters}
@@ -188,13 +165,12 @@ def _rows(
     row |= {"p": np.nan if few else test["p"], "status": _status(test["status"], few)}
     yield row | {"ci_low": np.nan, "ci_high": np.nan}
     for term in terms.to_dict("records"):
-        parts = str(term["term"]).split(":")
-        # As of `_column`; the intercept and the spread of clusters have no kind.
-        kinds = {"f ": "fixed", "a ": "pair" if len(parts) > 1 else "attribute"}
-        kind = kinds.get(parts[0][:2])
-        if not kind:
+        parts = _PART.findall(term["term"])
+        if not parts:
             continue
-        row = common | {"measure": ":".join(part[2:] for part in parts), "kind": kind}
+        kind = "fixed" if parts[0][0][0] == "f" else "pair" if parts[1:] else "attribute"
+        told = [names[code] + level.replace("[T.", "[") for code, level in parts]
+        row = common | {"measure": ":".join(told), "kind": kind}
         row |= {"value": term["estimate"], "status": _status(term["status"], few)}
         ends = ("p", "ci_low", "ci_high")
         yield row | {end: np.nan if few else term[end] for end in ends}
