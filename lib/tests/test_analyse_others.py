@@ -10,6 +10,9 @@ import pandas as pd
 import pytest
 from test_analyse import analysed, folder, one, page, refused  # noqa: F401 (a fixture)
 
+from katayori.data import multiple_choice
+from katayori.errors import KatayoriError
+
 LOG = Path(__file__).parent / "fixtures" / "harness_logs" / "lm_eval_bbq.jsonl"
 COPIES = 4  # of each of the four scenes, as clusters of their own
 
@@ -96,6 +99,10 @@ def test_a_log_in_another_order_of_options_is_refused(folder, capsys):
 def test_columns_of_another_form_get_one_line(folder, capsys, name, value):
     lines = rows()
     lines[3]["doc"][name] = value
+    assert one(analysed(written(folder / "one.jsonl", lines)), "ooc_rate")["n"] == 31
+    assert "1 answers are left out" in page(folder).get_text()
+    for row in lines:
+        row["doc"][name] = value
     line = refused(capsys, written(folder / "odd.jsonl", lines))
     assert "answer_info must be that of BBQ" in line and "biased_answers as a list" in line
 
@@ -113,6 +120,136 @@ def test_generated_words_are_read_where_they_name_one_option(folder):
     assert one(table, "ooc_rate")["value"] == pytest.approx(4 / 32)
     assert one(table, "position_free")["status"] == "no_places"
     assert "the option whose words, and no others" in page(folder).get_text()
+
+
+# -- BBQ's own columns, and those of its relatives -------------------------------------------------
+
+INFO = {"ans0": ["the man", "man"], "ans1": ["the woman", "woman"], "ans2": ["unknown", "unknown"]}
+WORDS = ("The man", "The woman", "Not known")
+#: What `relatives` has, whatever the columns are: acc_amb, acc_dis, diff_amb, diff_dis.
+TRUE = [0.5, 0.875, 0.5, 0.25]
+
+
+def relatives(**more) -> pd.DataFrame:
+    """32 answers in BBQ's columns; the stereotype is of the man, on half of the questions turned.
+
+    Half of the ambiguous answers follow it; of clear ones a quarter of those against it are wrong.
+    """
+    made = []
+    for number in range(32):
+        negative, silent = number % 2 == 0, number // 2 % 2 == 0
+        biased = 0 if negative else 1
+        right = 2 if silent else number // 4 % 2
+        wrong = number // 8 % 2 and (silent or (number // 16 and right != biased))
+        row = {"answer_info": INFO, "target_label": 0, "label": right, "category": "Age"}
+        row |= {f"ans{place}": word for place, word in enumerate(WORDS)}
+        row |= {"question_polarity": "neg" if negative else "nonneg", "question_index": number % 8}
+        row |= {"context_condition": "ambig" if silent else "disambig", "example_id": number}
+        made.append(row | {"answer": biased if wrong else right})
+    return pd.DataFrame(made).assign(**more)
+
+
+def scores_of(file: Path, table: pd.DataFrame) -> list[float]:
+    if file.suffix == ".csv":
+        table.to_csv(file, index=False)
+    else:
+        written(file, table.to_dict("records"))
+    found = analysed(file)
+    return [one(found, name)["value"] for name in ("acc_amb", "acc_dis", "diff_amb", "diff_dis")]
+
+
+def grouped(info: dict, **groups) -> pd.DataFrame:
+    """The same with groups in place of a target."""
+    table = relatives(answer_info=[info] * 32).drop(columns="target_label")
+    return table.assign(**{name: [value] * 32 for name, value in groups.items()})
+
+
+def tagged(*tags: str) -> dict:
+    return {f"ans{place}": [word, tags[place]] for place, word in enumerate(WORDS)}
+
+
+NAMED = dict(enumerate(WORDS))
+RELATIVES = {
+    "as it is": relatives(),
+    "words": relatives(answer=relatives()["answer"].map(NAMED)),
+    "words, as they are written": relatives(answer=relatives()["answer"].map(NAMED).str.lower()),
+    "a label in words": relatives(label=relatives()["label"].map(NAMED)),
+    "texts": relatives(text=relatives()["answer"].map(NAMED)).drop(columns="answer"),
+    "ans0": relatives(answer="ans" + relatives()["answer"].astype(str)),
+    "polarity": relatives(question_polarity=["Neg", "NonNeg"] * 16),
+    "tags": relatives(answer_info=[tagged("Man", "Woman", "Unknown")] * 32),
+    "JBBQ": grouped(
+        tagged("old", "nonOld", "不明"), additional_metadata={"stereotyped_groups": ["Old"]}
+    ),
+    "EsBBQ": grouped(
+        {"ans0": ["El abuelo", "m, old"], "ans1": ["El nieto", "m, nonold"], "ans2": ["unknown"]},
+        stereotyped_groups=["old"],
+        question_type="n/a",
+    ),
+}
+CONTEXTS = [("amb", "dis"), ("Ambiguous", "disambiguous"), ("ambig", "unambiguous")]
+RELATIVES |= {
+    second: relatives(
+        context_condition=relatives()["context_condition"].map({"ambig": first, "disambig": second})
+    )
+    for first, second in CONTEXTS
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "ending"),
+    [(name, ".csv") for name in RELATIVES]
+    + [(name, ".jsonl") for name in ("as it is", "words", "JBBQ", "EsBBQ")],
+)
+def test_the_columns_of_bbq_and_its_relatives_are_read_as_they_are(folder, name, ending):
+    """Made tables with the columns of each; a .csv holds dicts and lists as texts."""
+    assert scores_of(folder / f"log{ending}", RELATIVES[name]) == pytest.approx(TRUE)
+
+
+def test_lists_of_numpy_in_a_csv_are_read(folder):
+    text = "{'ans0': array(['a', 'man'], dtype=object), 'ans1': array(['b', 'woman'], dtype='<U5'),"
+    text += " 'ans2': array(['c', 'unknown'])}"
+    assert scores_of(folder / "log.csv", relatives(answer_info=text)) == pytest.approx(TRUE)
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "told"),
+    [
+        ("target_label", None, "1 of the rows name no target"),
+        ("target_label", 2, "one unknown option for them (first: row 6)"),
+        ("target_label", "somebody", "one unknown option for them (first: row 6)"),
+        ("answer_info", tagged("man", "unknown", "unknown"), "(first: row 6)"),
+        ("answer_info", tagged("man", "woman", "neither"), "(first: row 6)"),
+        ("answer_info", "nothing", "(first: row 6)"),
+    ],
+)
+def test_one_odd_row_is_left_out_and_counted(folder, column, value, told):
+    table = relatives().astype({column: object})
+    table.at[5, column] = value
+    scores_of(folder / "log.jsonl", table)
+    text = " ".join(page(folder).get_text().split())
+    assert "1 answers are left out: the log names no single biased person" in text and told in text
+    assert one(pd.read_csv(folder / "out" / "results.csv"), "ooc_rate")["n"] == 31
+
+
+def test_a_key_that_is_wrong_everywhere_is_refused_and_one_odd_row_of_roles_is_told(folder, capsys):
+    keys = {"role_0": "biased", "role_1": "biased", "role_2": "unknown"}
+    table = relatives().drop(columns=["answer_info", "target_label"]).assign(**keys)
+    table.to_csv(folder / "log.csv", index=False)
+    assert "no row names one biased person" in refused(capsys, folder / "log.csv")
+    table.loc[1:, "role_1"] = "counter_biased"
+    scores_of(folder / "log.csv", table)
+    assert "1 answers are left out" in page(folder).get_text()
+
+
+@pytest.mark.parametrize(
+    ("column", "value"), [("question_polarity", "pos"), ("context_condition", "semi-ambiguous")]
+)
+def test_an_unknown_polarity_or_context_is_refused_by_name(folder, capsys, column, value):
+    relatives(**{column: value}).to_csv(folder / "log.csv", index=False)
+    assert f"column {column!r} holds {value!r}" in refused(capsys, folder / "log.csv")
+    with pytest.raises(KatayoriError, match="unknown polarity 'Neg'; known: negative, non_neg"):
+        multiple_choice.role("target", "Neg")
 
 
 # -- other tools' scores ---------------------------------------------------------------------------

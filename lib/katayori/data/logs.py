@@ -369,9 +369,9 @@ class Log:
             )
         return found.where(found.notna(), None)
 
-    def places(self, name: str) -> list[str]:
+    def places(self, name: str, joint: str = "_") -> list[str]:
         """The columns `<name>_0`, `<name>_1`, ... as far as they are there without a gap."""
-        return [*takewhile(self.frame.__contains__, (f"{name}_{place}" for place in count()))]
+        return [*takewhile(self.frame.__contains__, (f"{name}{joint}{k}" for k in count()))]
 
     def texts(self) -> list[tuple[str | None, str]]:
         """Text and ending of each answer, in the usual word; None where there is no text."""

@@ -29,6 +29,8 @@ def role(person: str, polarity: str) -> str:
     """What choosing a person means: on a non-negative question the stereotype points to the
     non-target.
     """
+    expect(polarity, POLARITIES, "polarity")
+    expect(person, ("target", "non_target", "unknown"), "person")
     if person == "unknown":
         return person
     follows_stereotype = (person == "target") == (polarity == "negative")

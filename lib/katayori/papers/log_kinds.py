@@ -5,9 +5,11 @@ columns of ours (role_k), BBQ's own (target_label, question_polarity, answer_inf
 bbq of lm-evaluation-harness, and tables of the Nejumi leaderboard.
 """
 
+import ast
 import re
 import unicodedata
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -15,6 +17,7 @@ import pandas as pd
 from scipy.special import softmax
 
 from katayori.data import multiple_choice
+from katayori.data.bbq import _tagged_target as tagged_target
 from katayori.data.logs import Log, meaning, plain
 from katayori.errors import KatayoriError
 from katayori.metrics.bbq import ROLES, SIDES
@@ -32,9 +35,12 @@ TIES = 0.01
 #: The options as the Nejumi leaderboard writes them behind each question.
 NEJUMI_OPTIONS = re.compile(r"選択肢:\s*0\.(.*),\s*1\.(.*),\s*2\.(.*)", re.DOTALL)
 BBQ_INFO = (
-    "answer_info must be that of BBQ, e.g. {{'ans0': ['the man', 'man'], ...}}, with a target_label"
-    " of 0, 1 or 2, or with biased_answers as a list; not {}"
+    "no row names one biased person, one counter-biased person and one unknown option; answer_info"
+    " must be that of BBQ, e.g. {{'ans0': ['the man', 'man'], ...}}, with a target_label of 0, 1 or"
+    " 2, or with biased_answers as a list; row 1 gives {}"
 )
+#: How pandas writes a list of NumPy into a .csv.
+NUMPY_TEXT = re.compile(r"array\((\[[^\[\]]*\])(?:, dtype=[\w<>']+)?\)")
 
 
 def answers_of(log: Log, clusters: str) -> pd.DataFrame:
@@ -215,32 +221,62 @@ def _options(log: Log) -> pd.DataFrame | None:
         return _of_nejumi(log)
     columns = log.places("role")
     if len(columns) >= 2:
-        roles = pd.DataFrame({name: log.words(name, "role") for name in columns})
+        roles = pd.DataFrame({name: log.words(name, "role", may_miss=True) for name in columns})
     elif log.has("target_label", "polarity", "answer_info"):
         roles = _of_targets(log)
+    elif log.has("groups", "polarity", "answer_info"):
+        roles = _of_groups(log)
     else:
         return None
     number = roles.shape[1]
+    roles = roles[_directed(log, roles, str(roles.iloc[0].tolist()))]
     parts = roles.assign(answer=_answers(log, number), label=_labels(log, number))
     return parts.join(_probabilities(log, number))
+
+
+def _directed(log: Log, roles: pd.DataFrame, given: str) -> pd.Series:
+    """In which rows the options are a biased, a counter-biased and an unknown one; others are told.
+
+    Raises KatayoriError, with what is given in the first row, where there is no such row.
+    """
+    sound = roles.notna().all(axis=1) & (roles.nunique(axis=1) == roles.shape[1])
+    if not sound.any():
+        raise KatayoriError(BBQ_INFO.format(f"{given:.80}"))
+    if not sound.all():
+        log.note("undirected", (~sound).sum(), int((~sound).to_numpy().argmax()) + 1)
+    return sound
 
 
 def _labels(log: Log, number: int) -> pd.Series:
     """The place of the right option, NaN where it is not told."""
     own = log.column("label")
-    blank = pd.Series(np.nan, log.frame.index)
-    return blank if own is None else own.map(lambda label: _place(label, number))
+    return pd.Series(np.nan, log.frame.index) if own is None else _chosen(log, own, number)
+
+
+def _chosen(log: Log, column: pd.Series, number: int) -> pd.Series:
+    """The place that each value names, or whose option's words it repeats; NaN for anything else,
+    and where words and place are of two options.
+    """
+    places = column.map(lambda answer: _place(answer, number)).astype(float)
+    told = next((one for one in ("ans", "option") if len(log.places(one, "")) == number), "")
+    if not told:
+        return places
+    words = log.frame[log.places(told, "")].to_numpy(object)
+    said = (None if pd.isna(text) else str(text) for text in column)
+    pairs = zip(said, words, strict=True)
+    named = pd.Series([_repeated(*one) for one in pairs], column.index, dtype=float)
+    return places.fillna(named).where(places.isna() | named.isna() | (places == named))
 
 
 def _place(answer: Any, number: int) -> float:
-    """A place of 0, 0.0, "0", "A" or "(a)"; NaN for anything else.
+    """A place of 0, 0.0, "0", "A", "(a)" or "ans0"; NaN for anything else.
 
     Example:
-        >>> _place("B", 3), _place(2.0, 3), _place("the man", 3)
-        (1.0, 2.0, nan)
+        >>> _place("B", 3), _place(2.0, 3), _place("ans1", 3), _place("the man", 3)
+        (1.0, 2.0, 1.0, nan)
     """
     text = unicodedata.normalize("NFKC", str(answer)).strip().strip("()[].").upper()
-    text = text.removesuffix(".0")
+    text = re.sub(r"^ANS(?:WER)?[ _]?(?=\d$)", "", text.removesuffix(".0"))
     names = [*map(str, range(number)), *ALPHABET[:number]]
     return float(names.index(text) % number) if text in names else float("nan")
 
@@ -251,7 +287,7 @@ def _answers(log: Log, number: int) -> pd.Series:
     scored = log.places("logp") or log.places("p")
     if column is not None and column.notna().any():
         log.note("answers", f"column {column.name}")
-        return column.map(lambda answer: _place(answer, number))
+        return _chosen(log, column, number)
     if len(scored) == number and all(text is None for text, _ in texts):
         log.note("likeliest")
         return _likeliest(log.frame[scored])
@@ -259,8 +295,9 @@ def _answers(log: Log, number: int) -> pd.Series:
     places, letters = tuple(map(str, range(number))), tuple(ALPHABET[:number])
     numbers = (parse_option(*one, options=places).answer for one in texts)
     named = (parse_verdict(*one, letters=letters).answer for one in texts)
-    read = [_place(one or other, number) for one, other in zip(numbers, named, strict=True)]
-    return pd.Series(read, log.frame.index)
+    spoken = (behind_thoughts(*one)[0].strip() for one in texts)
+    read = [one or two or text for one, two, text in zip(numbers, named, spoken, strict=True)]
+    return _chosen(log, pd.Series(read, log.frame.index, dtype=object), number)
 
 
 def _likeliest(scores: pd.DataFrame) -> pd.Series:
@@ -288,29 +325,51 @@ def _probabilities(log: Log, number: int) -> pd.DataFrame:
 # -- BBQ's own columns, and those of lm-evaluation-harness and Nejumi ------------------------------
 
 
+def _told(value: Any) -> Any:
+    """What a .csv holds of a dict or a list: the text of one is read, anything else stays.
+
+    Example:
+        >>> _told("{'ans0': ['a', 'F']}"), _told("['x']"), _told("x")
+        ({'ans0': ['a', 'F']}, ['x'], 'x')
+    """
+    if isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
+        with suppress(ValueError, SyntaxError, RecursionError, MemoryError):
+            return ast.literal_eval(NUMPY_TEXT.sub(r"\1", value.strip()))
+    return value
+
+
 def _roles(log: Log, given: Iterable[Any], person: Callable[..., str]) -> pd.DataFrame:
     """role_k by BBQ's answer_info: unknown where it says so, else what `person` says of the place.
+
+    None in rows of another form.
 
     Args:
         given: what is handed to `person` beside the place, for each row.
     """
-    rows = []
-    for info, own in zip(log.frame["answer_info"], given, strict=True):
+    rows: list[list[str | None]] = []
+    for info, own in zip(log.frame["answer_info"].map(_told), given, strict=True):
         try:
-            groups = [str(info[f"ans{place}"][-1]) for place in PLACES]
-            persons = [person(place, *own) for place in PLACES]
+            groups = [info[f"ans{place}"][-1] for place in PLACES]
+            silent = [plain(group) in multiple_choice._UNKNOWN for group in groups]
+            rows.append([ROLES[2] if silent[k] else person(k, *own) for k in PLACES])
         except (KeyError, TypeError, IndexError, ValueError):
-            raise KatayoriError(BBQ_INFO.format(f"{[info, own[-1]]!r:.80}")) from None
-        named = zip(groups, persons, strict=True)
-        rows.append([group if group == "unknown" else role for group, role in named])
-    return pd.DataFrame(rows, log.frame.index, [f"role_{place}" for place in PLACES])
+            rows.append([None] * len(PLACES))
+    return pd.DataFrame(rows, log.frame.index, [f"role_{place}" for place in PLACES], dtype=object)
 
 
 def _of_targets(log: Log) -> pd.DataFrame:
     """Roles of BBQ's own columns: who is the target, which option is unknown, the polarity."""
     own = log.frame[log.several("target_label")[0]]
+    turned = str(own.name).casefold() == "target_loc"  # whom the stereotype names for the question
+    if (lost := own.isna() | (own.astype(str).str.strip() == "")).any():
+        log.note("no_target", lost.sum())
+    return _by_target(log, own, turned=turned)
+
+
+def _by_target(log: Log, own: pd.Series, *, turned: bool = False) -> pd.DataFrame:
+    """Roles where the target's place is known, None where it is not."""
     polarity = log.words("polarity", "polarity")
-    if str(own.name).casefold() == "target_loc":  # whom the stereotype names here: turned already
+    if turned:
         polarity = pd.Series("negative", polarity.index)
 
     def person(place: int, asked: str, target: Any) -> str:
@@ -318,6 +377,22 @@ def _of_targets(log: Log) -> pd.DataFrame:
         return multiple_choice.role("target" if is_target else "non_target", asked)
 
     return _roles(log, zip(polarity, own, strict=True), person)
+
+
+def _of_groups(log: Log) -> pd.DataFrame:
+    """Roles by the stereotyped groups, among the tags or names of the options: JBBQ, EsBBQ."""
+    given = log.frame[log.several("groups")[0]].map(_told)
+    targets = []
+    for info, groups in zip(log.frame["answer_info"].map(_told), given, strict=True):
+        listed = groups if isinstance(groups, dict) else {"stereotyped_groups": groups}
+        with suppress(KeyError, TypeError, IndexError, ValueError):
+            # EsBBQ's last word is "subgroup, group".
+            named = {k: [one[0], str(one[-1]).split(",")[-1].strip()] for k, one in info.items()}
+            targets.append(tagged_target({"answer_info": named, "additional_metadata": listed}))
+            continue
+        targets.append(None)
+    log.note("groups", targets.count(None))
+    return _by_target(log, pd.Series(targets, log.frame.index, dtype=object))
 
 
 def _of_lm_eval(log: Log) -> pd.DataFrame:
@@ -335,22 +410,20 @@ def _of_lm_eval(log: Log) -> pd.DataFrame:
             raise TypeError(biased)
         return ROLES[options[place] not in biased]
 
-    roles = _roles(log, zip(words, log.frame["biased_answers"], strict=True), person)
-    directed = (roles == "biased").sum(axis=1).eq(1) & (roles == "unknown").sum(axis=1).eq(1)
+    biased = log.frame["biased_answers"].map(_told)
+    roles = _roles(log, zip(words, biased, strict=True), person)
     log.note("lm_eval")
-    if not directed.all():
-        log.note("undirected", (~directed).sum())
-    if not directed.any():
-        raise KatayoriError("biased_answers names one biased person in no row of the log")
+    given = repr([*log.frame[["answer_info", "biased_answers"]].iloc[0]])
+    directed = roles[_directed(log, roles, given)]
     scored = log.places("logp")
     if scored:
-        answer = _likeliest_person(log, roles[directed], scored)
+        answer = _likeliest_person(log, directed, scored)
     else:
         log.note("repeated")
         texts = [behind_thoughts(*one)[0] for one in log.texts()]
         places = [_repeated(text, row) for text, row in zip(texts, words, strict=True)]
         answer = pd.Series(places, roles.index)
-    options = roles[directed].assign(answer=answer, label=_labels(log, 3))
+    options = directed.assign(answer=answer, label=_labels(log, 3))
     options.attrs["not_shown"] = True
     return options
 
