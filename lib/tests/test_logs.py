@@ -6,11 +6,13 @@ import sys
 import zipfile
 
 import numpy as np
+import pandas as pd
 import pytest
 from test_convert import LOGS
 
-from katayori.data.logs import read_log, samples_of
+from katayori.data.logs import Log, read_log, samples_of
 from katayori.errors import KatayoriError
+from katayori.finish_reasons import ended
 
 
 def test_log_probabilities_are_those_of_the_options_at_the_answer():
@@ -51,6 +53,30 @@ def test_how_an_answer_ended_is_said_in_the_usual_words(tmp_path):
     assert frame["finish"].tolist() == [
         *("stop", "length", "length", "content_filter", "tool_calls", "unknown", "stop"),
     ]
+
+
+@pytest.mark.parametrize("word", ["tool_calls", "unknown", "error", "tired"])
+def test_what_convert_refuses_no_reader_takes_for_an_answer(tmp_path, word):
+    """A sample that ended in a tool call or for an unknown reason."""
+    log, one = sample(scores={"choice": {"value": "C", "answer": "B"}})
+    [choice] = one["output"]["choices"]
+    odd = one | {"output": {"choices": [choice | {"stop_reason": word}]}}
+    file = written(tmp_path, log, one, odd)
+    frame = read_log(file)
+    assert frame["finish"].tolist() == ["stop", word] and frame["text"].isna().tolist() == [0, 1]
+    assert frame[["answer", "score_choice"]].isna().all(axis=1).tolist() == [False, True]
+    [_, (_, second)] = samples_of(file)[1]
+    assert second["cause"] == ended(word).note and not second["choice"]
+
+
+def test_what_a_table_says_of_an_answer_that_did_not_end_as_one_counts_for_nothing():
+    frame = pd.DataFrame({"finish": ["stop", "tool_calls", None, "length"], "answer": list("ABCA")})
+    log = Log(frame.assign(p_0=0.5, role="biased", label=0), "bbq", {})
+    kept = [False, True, False, False]
+    for name in ("answer", "p_0", "role"):
+        assert log.frame[name].isna().tolist() == kept, name
+    assert log.frame["label"].notna().all()
+    assert Log(frame, "bbq", {"finish": ""}).frame["answer"].notna().all()
 
 
 def test_tokens_that_differ_in_white_space_are_one_option_at_the_last_letter(tmp_path):

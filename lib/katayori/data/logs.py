@@ -39,6 +39,8 @@ SHOWN = 20  # columns that a message names
 COMMONEST = 3  # texts and reasons that a message names
 #: Endings of tables, and what separates their columns.
 TABLES = {".csv": ",", ".tsv": "\t"}
+#: Columns of what is answered, which counts for nothing where the answer did not end as one.
+_SAID = ("text", "answer", "value", "verdict", "role", "correct")
 LIKELIHOODS = "holds scores of given continuations (loglikelihood), not a generated text"
 
 Turn = tuple[str, str]  # role, text; no role where a harness logs plain text
@@ -68,7 +70,8 @@ def read_log(log: str | PathLike[str], options: Sequence[str] = ()) -> pd.DataFr
 
     Returns:
         model (inspect_ai; lm-evaluation-harness does not log it in its samples), item_id (of the
-        metadata, or the sample's own), repetition (epochs from 0), text (None of a failed sample),
+        metadata, or the sample's own), repetition (epochs from 0), text (None of a failed sample
+        and of one that ended in a tool call or for an unknown reason, which have no score either),
         finish (`stop`, `length`, `content_filter`; `error` of a failed sample; another word as it
         is, such as `tool_calls`; lm-evaluation-harness does not log cut-offs), target; the metadata
         of the sample or the fields of its document under their own names; score_<name> (of
@@ -214,12 +217,15 @@ def _of_inspect(sample: Any, options: Sequence[str]) -> Iterator[Sample]:
         told = stopped.get("message") or f"stopped by the {stopped.get('type')} limit"
         cause = f"sample failed: {told}"[:LONGEST_CAUSE]
     choice: Any = {} if cause else choice_of_inspect(choices[0], attached)
+    finish = usual(choice["finish_reason"]) if choice else "error"
+    if choice and (found := ended(finish)).outcome == "error":
+        cause, choice = found.note, {}
     fields = about | {"item_id": about.get("item_id") or sample["id"]}
     fields |= {"target": sample.get("target"), "repetition": int(sample.get("epoch") or 1) - 1}
     fields |= {"text": choice["message"]["content"] if choice else None}
-    fields |= {"finish": usual(choice["finish_reason"]) if choice else "error"}
+    fields |= {"finish": finish}
     fields |= _at_the_answer(choice, options)
-    for scorer, score in (sample.get("scores") or {}).items():
+    for scorer, score in ({} if cause else sample.get("scores") or {}).items():
         value = score.get("value")
         fields[f"score_{scorer}"] = MARKS.get(value, value) if isinstance(value, str) else value
         if score.get("answer") is not None:
@@ -319,6 +325,11 @@ class Log:
         of_kind = listed()["kinds"][kind]
         self.known, self.needs = listed()["columns"] | of_kind["columns"], of_kind["needs"]
         self.notes: list[str] = []
+        if (ends := self.column("finish")) is not None:
+            lost = ends.map(lambda word: ended(None if pd.isna(word) else word).outcome == "error")
+            said = {one for name in _SAID for one in self.several(name)}
+            said |= {*self.places("logp"), *self.places("p")}
+            self.frame = frame.assign(**{one: frame[one].mask(lost) for one in said - {ends.name}})
 
     def several(self, name: str) -> list[str]:
         """The user's columns of a name: those that were named, else the first that are there.
