@@ -14,7 +14,7 @@ from statsmodels.stats.inter_rater import aggregate_raters, fleiss_kappa as thei
 
 from katayori import frames
 from katayori.errors import KatayoriError
-from katayori.metrics import agreement, judges, kappas, repeats
+from katayori.metrics import agreement, judges, kappas, repeats, variation
 from katayori.metrics.agreement import (
     BANDS,
     SCALES,
@@ -340,6 +340,8 @@ def test_a_missing_label_is_missing_in_every_measure_and_shape(hole):
     assert named[["n", "n_invalid"]].to_numpy().tolist() == [[12, 2]]
     heard = judges.concordance(long, judge="ann", people="ben")
     assert heard[["n", "n_missing", "n_invalid"]].to_numpy().tolist() == [[7, 1, 1]]
+    varied = variation.varies(melted, value="label", unit="question", factors=["rater"])
+    assert varied["unreadable"].sum() == 2
     numbers = agreement.alpha([[1, hole], [1, 1], [2, 2]])
     assert numbers[["n", "n_invalid"]].to_numpy().tolist() == [[4, 1]]
 
@@ -374,6 +376,8 @@ WORDS = list("ABAB")
         (lambda: cohen_kappa([WORDS, WORDS]), "2 units and 4 raters; .*table.T"),
         (lambda: agreement.alpha([[1, 0, 1], [1, 0]]), "rows of 2 and 3 labels; give None"),
         (lambda: cohen_kappa("aab", "aab"), "'aab' is no list of labels"),
+        (lambda: cohen_kappa([1.0, 2.0], ["1", "2"]), "is there as number and as text"),
+        (lambda: agreement.alpha([[1, "1"], [0, "x"]], **NOMINAL), "1 is there as number and"),
         (lambda: cohen_kappa({"u": 1}, {"u": 1}), "is no list of labels"),
         (lambda: cohen_kappa(WORDS, WORDS, cluster=[1, None, 1, 2]), "a cluster is missing"),
     ],

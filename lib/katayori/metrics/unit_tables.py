@@ -95,6 +95,8 @@ def _framed(verb: str, table: Any) -> pd.DataFrame:
 def codes(labels: pd.DataFrame) -> tuple[np.ndarray, int]:
     """Labels as numbers of categories in the order of their names, NaN where missing, and how many.
 
+    Raises: FrameError for a number that is there as a text, too: the two would never agree.
+
     Example:
         >>> found, categories = codes(pd.DataFrame([["no", "yes"], ["no", None]]))
         >>> found.tolist(), categories
@@ -102,5 +104,8 @@ def codes(labels: pd.DataFrame) -> tuple[np.ndarray, int]:
     """
     flat_labels = pd.Series(labels.to_numpy(object).ravel())
     names = sorted(flat_labels.dropna().unique(), key=str)
+    texts = pd.Series([one for one in names if isinstance(one, str)], dtype=object)
+    if both := set(pd.to_numeric(texts, errors="coerce")).intersection(names):
+        raise FrameError(f"labels: {both.pop():g} is there as number and as text; write them alike")
     numbers = flat_labels.map({name: number for number, name in enumerate(names)})
     return numbers.to_numpy(float).reshape(labels.shape), len(names)

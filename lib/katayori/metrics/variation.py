@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from katayori.frames import LABEL, LABEL_OR_NONE, FrameError, not_asked, reason_of, require
+from katayori.frames import LABEL, LABEL_OR_NONE, FrameError, _known, not_asked, reason_of, require
 
 
 def varies(
@@ -58,6 +58,7 @@ def varies(
             f"varies: case {example!r:.40} has two answers with the same {', '.join(factors)}; name"
             " what tells them apart by by= or factors="
         )
+    frame = frame.assign(**{value: _known(frame[value])})
     out = frame.groupby(keys, sort=False, dropna=False)[value].agg(["count", "size", "nunique"])
     told = pd.Series("", out.index)
     for factor in factors:
