@@ -252,6 +252,39 @@ def test_an_unknown_polarity_or_context_is_refused_by_name(folder, capsys, colum
         multiple_choice.role("target", "Neg")
 
 
+def kobbq() -> pd.DataFrame:
+    """The same answers as `relatives` on made samples in KoBBQ's columns."""
+    table = relatives()
+    persons = np.array(["가", "나", "알 수 없음"])
+    silent = table["context_condition"] == "ambig"
+    negative = table["question_polarity"] == "neg"
+    kinds = np.where(silent, "amb-", "dis-") + np.where(negative, "bsd", "cnt").astype(object)
+    numbers = table["question_index"].astype(str)
+    made = {"sample_id": "age-" + numbers + "a-" + table.index.astype(str) + "-" + kinds}
+    made |= {"context": "두 사람", "question": "누구?", "choices": str(persons.tolist())}
+    made |= {"biased_answer": np.where(negative, "가", "나"), "answer": persons[table["label"]]}
+    return pd.DataFrame(made).assign(prediction=persons[table["answer"]])
+
+
+def test_kobbqs_answer_is_the_right_one_and_its_context_the_passage(folder):
+    table = kobbq()
+    assert scores_of(folder / "words.csv", table) == pytest.approx(TRUE)
+    letters = table["prediction"].map({"가": "A", "나": "B", "알 수 없음": "C"})
+    lines = table.assign(prediction=letters, choices=[["가", "나", "알 수 없음"]] * 32)
+    assert scores_of(folder / "letters.jsonl", lines) == pytest.approx(TRUE)
+    assert "answer is the right option there" in " ".join(page(folder).get_text().split())
+
+
+def test_rows_that_are_not_of_kobbq_are_counted_or_refuse_the_log(folder, capsys):
+    table = kobbq()
+    table.loc[4, "biased_answer"] = "다"
+    scores_of(folder / "log.csv", table)
+    text = " ".join(page(folder).get_text().split())
+    assert "1 answers are left out: they have not the form of KoBBQ (first: row 5: biased" in text
+    table.assign(choices="[]").to_csv(folder / "bad.csv", index=False)
+    assert "no row has the form of KoBBQ; row 1: choices" in refused(capsys, folder / "bad.csv")
+
+
 # -- other tools' scores ---------------------------------------------------------------------------
 
 

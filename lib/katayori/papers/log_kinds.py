@@ -1,8 +1,9 @@
 """The answers of an analysed log, by its kind: what each says, as roles, letters or numbers.
 
-Each kind is a function here with the name that logs.yaml gives it. Of BBQ four forms are read:
-columns of ours (role_k), BBQ's own (target_label, question_polarity, answer_info), logs of the task
-bbq of lm-evaluation-harness, and tables of the Nejumi leaderboard.
+Each kind is a function here with the name that logs.yaml gives it. Of BBQ five forms are read:
+columns of ours (role_k), BBQ's own (target_label or stereotyped_groups, question_polarity,
+answer_info), KoBBQ's, logs of the task bbq of lm-evaluation-harness, and tables of the Nejumi
+leaderboard.
 """
 
 import ast
@@ -16,7 +17,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import softmax
 
-from katayori.data import multiple_choice
+from katayori.data import multiple_choice, third_party
 from katayori.data.bbq import _tagged_target as tagged_target
 from katayori.data.logs import Log, meaning, plain
 from katayori.errors import KatayoriError
@@ -173,6 +174,8 @@ def bbq(log: Log) -> pd.DataFrame:
     Beside those of `answers_of`: context, role (None where invalid), right and side (numbers, NaN
     where invalid); role_k, p_k and answer where the options stand at known places.
     """
+    if log.has("sample_id", "choices", "biased_answer"):
+        _from_kobbq(log)
     frame = answers_of(log, "cluster").assign(context=log.words("context", "context"))
     options = _options(log)
     gold = pd.Series(None, frame.index, dtype=object)
@@ -201,6 +204,29 @@ def bbq(log: Log) -> pd.DataFrame:
         clear = frame["context"] == "disambiguated"
         frame = frame[~(unknown | (clear & ~frame["valid"]))]
     return frame.reset_index(drop=True)
+
+
+def _from_kobbq(log: Log) -> None:
+    """Puts KoBBQ's own columns into ours: there `answer` is the right option, and `context` the
+    passage. Rows of another form are left out and told.
+    """
+    told = log.frame[[*third_party._FIELDS]].fillna("").astype(str)
+    raws: Any = told.to_dict("records")
+    wrong = [third_party._problem(raw) for raw in raws]
+    sound = [not cause for cause in wrong]
+    if not any(sound):
+        raise KatayoriError(f"no row has the form of KoBBQ; row 1: {wrong[0]}")
+    if not all(sound):
+        first = sound.index(False)
+        log.note("not_kobbq", sound.count(False), first + 1, wrong[first])
+    items = pd.DataFrame(
+        [third_party._item(raw) for raw, ok in zip(raws, sound, strict=True) if ok]
+    )
+    ours = items.filter(regex=r"^(option_|role_|label$|context_condition$|template_id$)")
+    gone = {"answer", "context", *ours} - set(log.names.values())
+    kept = log.frame[sound].drop(columns=gone, errors="ignore").reset_index(drop=True)
+    log.frame = kept.join(ours[[name for name in ours if name not in kept]])
+    log.note("kobbq")
 
 
 def _at(options: pd.DataFrame, place: pd.Series) -> pd.Series:
@@ -258,7 +284,7 @@ def _chosen(log: Log, column: pd.Series, number: int) -> pd.Series:
     and where words and place are of two options.
     """
     places = column.map(lambda answer: _place(answer, number)).astype(float)
-    told = next((one for one in ("ans", "option") if len(log.places(one, "")) == number), "")
+    told = next((one for one in ("ans", "option_") if len(log.places(one, "")) == number), "")
     if not told:
         return places
     words = log.frame[log.places(told, "")].to_numpy(object)
