@@ -131,7 +131,7 @@ def test_the_right_kappa_is_that_of_statsmodels():
 def test_the_right_alpha_is_that_of_the_verb_and_of_the_package():
     for given, right in each("alpha"):
         table = np.array(given[0], float)
-        assert right == near(agreement.alpha(given[0])["value"].item())
+        assert right == near(agreement.alpha(table, cluster=range(len(table)))["value"].item())
         if right is not None:
             package = krippendorff.alpha(reliability_data=table.T, level_of_measurement="interval")
             assert right == near(package)
