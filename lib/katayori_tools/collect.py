@@ -29,6 +29,8 @@ from katayori_tools.send import Sender, check_can_score
 Answered = tuple[Request, Response]
 #: Gives each answer's outcome as its paper reads it.
 Reads = Callable[[Sequence[Answered]], list[str]]
+#: Outcomes of what can be read: an answer, or a text for a later prompt.
+READABLE = {"ok", "written"}
 #: Words of progress.
 AS_SHOWN = {
     "ok": "readable",
@@ -359,7 +361,7 @@ class _Run:
             self.opening.append((request, response))
             if len(self.opening) == self.first:
                 self._read()
-                if not summary.read["ok"]:
+                if not READABLE & summary.read.keys():
                     # What is under way arrives and is kept.
                     self.unread = summary.stopped = why_unread(self.opening, self.read)
         self.failures = self.failures + 1 if response.outcome == "error" else 0

@@ -27,6 +27,7 @@ from katayori_tools.asking import Step, n_clusters, wanted
 from katayori_tools.choices import Asking, NotebookRun, Positive
 from katayori_tools.collect import (
     FIRST,
+    READABLE,
     Answered,
     Reads,
     Summary,
@@ -68,6 +69,7 @@ def live(
     # A label that holds another model's answers is refused before anything is paid for.
     folder_of(profile, names(chosen.models), asking.with_prompts(chosen))
     asked: list[tuple[str, str]] = []  # paper and model, in order
+    read: set[tuple[str, str]] = set()  # those of whom an answer could be read
     for step, requests in wanted(chosen, reach=True):
         if (step.paper, step.name) not in asked:
             asking.say_elsewhere(step)
@@ -85,12 +87,13 @@ def live(
                 at = step.model, step.endpoint, store
                 how: Any = {"concurrency": concurrency, "budget": budget}
                 how |= {"max_tokens": max_tokens, "read": reading(step.scope.folder)}
-                how["first"] = 0 if keep_asking else FIRST
+                # One prompt that cannot be read stops nothing where another of the paper was.
+                how["first"] = 0 if keep_asking or (step.paper, step.name) in read else FIRST
                 summary = collect_sync(requests, *at, base_url=url, **how)
             _say(summary, step, requests, store)
             answered = [(request, answer) for request, answer in store.get(requests) if answer]
-            if not keep_asking:
-                _check_readable(step, answered)
+            if how["first"] and _is_readable(step, answered):
+                read.add((step.paper, step.name))
             if told := cut_short(answer for _, answer in answered):
                 print(f"  {told}")
     if limit == profiles.DEMONSTRATION and not chosen.models:
@@ -131,7 +134,7 @@ def _say(summary: Summary, step: Step, requests: list[Request], store: Store) ->
 def reading(folder: str = "") -> Reads:
     """What reads answers as their papers do, in the wording of a folder: the outcome of each.
 
-    A text that is given to a later prompt is no answer: whatever is written counts.
+    A text that is given to a later prompt is no answer; whatever is there is `written`.
     """
 
     def read(answered: Sequence[Answered]) -> list[str]:
@@ -158,20 +161,31 @@ def _outcomes(
     """The outcomes of answers to one prompt, as its paper reads them."""
     requests, responses = zip(*answered, strict=True)
     if prompt_id in {one.id for each in wording.values() for one in each.given.values()}:
-        empty = [answer.outcome == "ok" and not answer.text.strip() for answer in responses]
-        return ["out_of_choice" if e else r.outcome for e, r in zip(empty, responses, strict=True)]
+        said = ["written" if one.text.strip() else "out_of_choice" for one in responses]
+        return [
+            text if one.outcome == "ok" else one.outcome
+            for text, one in zip(said, responses, strict=True)
+        ]
     room = get_paper(requests[0].paper)
     how = {"parse": room.parse, "options": room.options, **room.reading(wording[prompt_id])}
     make_frame = how.pop("frame", frames.answers_frame)
     return [str(one) for one in make_frame(requests, responses, "live", **how)["outcome"]]
 
 
-def _check_readable(step: Step, answered: list[Answered]) -> None:
-    """Raises KatayoriError where none of a step's answers, the stored ones too, can be read."""
+def _is_readable(step: Step, answered: list[Answered]) -> bool:
+    """Whether one of a step's answers, the stored ones too, can be read; of texts there are none.
+
+    Raises KatayoriError where nothing at all can be read.
+    """
     read, size = reading(step.scope.folder), asking.PART
-    parts = (answered[start : start + size] for start in range(0, len(answered), size))
-    if answered and not any("ok" in read(part) for part in parts):
+    found = set[str]()
+    for start in range(0, len(answered), size):
+        found |= set(read(answered[start : start + size]))
+        if "ok" in found:
+            return True
+    if answered and not found & READABLE:
         raise KatayoriError(f"{step.paper} {step.name}: {why_unread(answered, read)}")
+    return False
 
 
 def causes(store: Store, requests: Iterable[Request], model: Model) -> dict[str, int]:

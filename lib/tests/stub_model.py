@@ -185,6 +185,8 @@ def probabilities(paper: str, text: str) -> list[tuple[str, float]]:
 
 def first_option(request: Request) -> str:
     """The first option, whatever is asked."""
+    if request.prompt_id in NOT_PLANTED:
+        return CRITERIA
     return PLANTED[request.paper][1][0]
 
 
