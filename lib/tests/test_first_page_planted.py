@@ -251,4 +251,4 @@ def test_a_locked_model_is_compared_with_nobody(run, capsys):
     assert text.count("cannot be compared: A: answers by position") >= len(fair.bias)
     assert "differs" not in text
     for told in fair.bias["shown"]:
-        assert f"answers by position {told}" in text
+        assert f"A answers by position, B {told}" in text
