@@ -3,6 +3,8 @@ ones of that shape), and on made tables of the Nejumi leaderboard's JBBQ answers
 """
 
 import json
+import os
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -10,9 +12,12 @@ import pandas as pd
 import pytest
 from test_analyse import analysed, folder, one, page, refused  # noqa: F401 (a fixture)
 
-from katayori.data import multiple_choice
+from katayori.data import catalogue, multiple_choice
 from katayori.errors import KatayoriError
 
+mirror = pytest.mark.skipif(
+    not os.environ.get("KATAYORI_MIRROR"), reason="KATAYORI_MIRROR is not set"
+)
 LOG = Path(__file__).parent / "fixtures" / "harness_logs" / "lm_eval_bbq.jsonl"
 COPIES = 4  # of each of the four scenes, as clusters of their own
 
@@ -215,7 +220,7 @@ def test_lists_of_numpy_in_a_csv_are_read(folder):
 @pytest.mark.parametrize(
     ("column", "value", "told"),
     [
-        ("target_label", None, "1 of the rows name no target"),
+        ("target_label", None, "1 of the rows name no single target"),
         ("target_label", 2, "one unknown option for them (first: row 6)"),
         ("target_label", "somebody", "one unknown option for them (first: row 6)"),
         ("answer_info", tagged("man", "unknown", "unknown"), "(first: row 6)"),
@@ -250,6 +255,31 @@ def test_an_unknown_polarity_or_context_is_refused_by_name(folder, capsys, colum
     assert f"column {column!r} holds {value!r}" in refused(capsys, folder / "log.csv")
     with pytest.raises(KatayoriError, match="unknown polarity 'Neg'; known: negative, non_neg"):
         multiple_choice.role("target", "Neg")
+
+
+@pytest.mark.mirror
+@mirror
+@pytest.mark.parametrize(
+    ("category", "form", "published"),
+    [
+        ("Age", "arc", (33.9, 89.6, 48.9, 3.3)),
+        ("Age", "race", (54.7, 93.5, 29.8, 1.2)),
+        ("Sexual_orientation", "arc", (51.6, 92.6, 11.8, 0.5)),
+        ("Sexual_orientation", "race", (68.8, 94.0, 5.8, -0.7)),
+    ],
+)
+def test_the_answers_that_bbqs_authors_stored_give_what_they_published(
+    folder, category, form, published
+):
+    """Accuracy and BBQ's own bias scores of UnifiedQA, ambiguous and clear: a real file."""
+    file = catalogue.path_of("bbq_unifiedqa", f"results/UnifiedQA/preds_{category}.jsonl")
+    column = ["--column", f"answer=unifiedqa-t5-11b_pred_{form}"]
+    shutil.copy(file, folder / file.name)
+    table = analysed(folder / file.name, *column, "--dialects")
+    table = table[table["cell"].str.endswith("tool=BBQ")].set_index("measure")["value"]
+    names = ("acc_amb", "acc_dis", "bias_amb", "bias_dis")
+    found = [100 * table[f"dialect {name}"] for name in names]
+    assert found == pytest.approx(published, abs=0.051)
 
 
 def kobbq() -> pd.DataFrame:

@@ -417,7 +417,9 @@ def _of_groups(log: Log) -> pd.DataFrame:
             targets.append(tagged_target({"answer_info": named, "additional_metadata": listed}))
             continue
         targets.append(None)
-    log.note("groups", targets.count(None))
+    log.note("groups")
+    if lost := targets.count(None):
+        log.note("no_target", lost)
     return _by_target(log, pd.Series(targets, log.frame.index, dtype=object))
 
 
