@@ -7,11 +7,11 @@ import re
 import pytest
 from test_data_bbq import STEMS, TAGS, jbbq, upstream, write  # noqa: F401 (a fixture)
 
-from katayori.data import bbq, third_party
+from katayori.data import third_party
 from katayori.data.bbq import load_jbbq
 from katayori.data.jubaku import COLUMNS as JUBAKU_COLUMNS
 from katayori.data.multiple_choice import COLUMNS
-from katayori.data.third_party import UNKNOWN, load_bbq_answers, load_jubaku_v1, load_kobbq
+from katayori.data.third_party import UNKNOWN, load_jubaku_v1, load_kobbq
 from katayori.errors import KatayoriError, UnavailableError
 
 mirror = pytest.mark.skipif(
@@ -23,80 +23,6 @@ def lines(path, rows):
     text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
     path.write_text(text, encoding="utf-8")
     return path
-
-
-# -- UnifiedQA -------------------------------------------------------------------------------------
-
-OPTIONS = ("The woman in the pantsuit", "Cannot be determined", "The man in the hat")
-
-
-def answered(reply, category="Nationality"):
-    row = dict(zip(("ans0", "ans1", "ans2"), OPTIONS, strict=True)) | {"category": category}
-    return row | {f"unifiedqa-t5-11b_pred_{form}": reply for form in third_party.FORMATS}
-
-
-REPLIES = [
-    ("the woman in the pantsuit.", "0"),
-    ("the woman in the pantsu", "0"),
-    ("cannot be", "1"),
-    ("cannot be told", "1"),
-    ("The Man in the hat", "2"),
-    ("the man", "2"),
-    ("the woman", "0"),
-    ("the", None),
-    ("a woman in the pantsuit", None),
-    ("", None),
-]
-
-
-def test_any_category_is_read_from_a_path_with_both_repairs(tmp_path):
-    file = lines(tmp_path / "preds_Nationality.jsonl", [answered(reply) for reply, _ in REPLIES])
-    for place in (file, tmp_path):
-        frame = load_bbq_answers(["nationality"], place)
-        read = frame[frame["prompt_id"] == "arc"]
-        assert read["answer"].fillna("-").tolist() == [number or "-" for _, number in REPLIES]
-        assert frame["item_id"].iloc[-1] == f"bbq-nationality-{len(REPLIES) - 1:05d}"
-        assert set(frame["source"]) == {"imported"} and len(frame) == 3 * len(REPLIES)
-
-
-def test_a_wrong_answers_file_is_named(tmp_path):
-    file = lines(tmp_path / "x.jsonl", [answered("a", "Age")])
-    with pytest.raises(KatayoriError, match=r"x\.jsonl row 1 is of Age, not of Nationality"):
-        load_bbq_answers(["nationality"], file)
-    with pytest.raises(KatayoriError, match=r"x\.jsonl row 1 lacks category, ans0"):
-        load_bbq_answers(["age"], lines(file, [{"text": "a"}]))
-    with pytest.raises(KatayoriError, match=r"answers file not found: preds_Age\.jsonl"):
-        load_bbq_answers(["age"], tmp_path)
-    with pytest.raises(KatayoriError, match="unknown category of BBQ 'zodiac'; known: age"):
-        load_bbq_answers(["zodiac"], file)
-
-
-@pytest.mark.mirror
-@mirror
-def test_the_repairs_leave_the_known_figures_where_they_were():
-    """Of Age and Sexual_orientation no answer changes; accuracy stays within .06 of the paper's."""
-    items = bbq.load_bbq(["age", "sexual_orientation"]).set_index("item_id")
-    answers = load_bbq_answers().set_index("item_id")
-    options = items.loc[answers.index, ["option_0", "option_1", "option_2"]].to_numpy().tolist()
-    unrepaired = [plainly(text, row) for text, row in zip(answers["text"], options, strict=True)]
-    assert answers["answer"].fillna("-").tolist() == unrepaired
-    assert (answers["outcome"] == "out_of_choice").sum() == 3
-    joined = answers[answers["outcome"] == "ok"].join(items[["category", "label", "order"]])
-    ambiguous = items.loc[joined.index, "context_condition"] == "ambiguous"
-    hit = joined["answer"].astype(int) == joined["label"]
-    found = 100 * hit.groupby([joined["category"], joined["prompt_id"], ambiguous]).mean()
-    printed = {("age", "arc"): (33.9, 89.6), ("age", "race"): (54.7, 93.5)}
-    printed |= {("sexual_orientation", "arc"): (51.6, 92.6)}
-    printed |= {("sexual_orientation", "race"): (68.8, 94.0)}
-    for cell, (in_ambiguous, in_others) in printed.items():
-        assert abs(found[*cell, True] - in_ambiguous) <= 0.06
-        assert abs(found[*cell, False] - in_others) <= 0.06
-
-
-def plainly(text, options):
-    """The option's number by case and punctuation alone, as before the repairs."""
-    given, *known = (re.sub(r"[^\w\s]", "", one.casefold()).strip() for one in (text, *options))
-    return str(known.index(given)) if given in known else "-"
 
 
 # -- verdicts --------------------------------------------------------------------------------------
