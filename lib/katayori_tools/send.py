@@ -11,16 +11,11 @@ others. The same call without it says where the continuation begins. One token i
 server generates at least one.
 """
 
-import json
-import math
 import os
 import re
 import sys
 import time
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
-from datetime import UTC
-from email.utils import parsedate_to_datetime
+from collections.abc import Sequence
 from typing import Any, Self
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
 
@@ -29,13 +24,14 @@ from katayori.prompting.models import LOOPBACK, Endpoint, Model, abilities, can_
 from katayori.prompting.replies import (
     NO_MONEY,
     ServerError,
-    beginning,
     cause_of,
     failure,
     needs_logprobs,
+    parsed,
     read_completion,
     read_scores,
     refuse_failure,
+    retry_after,
     status_of,
 )
 from katayori.prompting.requests import Request, Response
@@ -58,19 +54,6 @@ SHOWN = 100  # characters of what came in place of an answer
 #: What makes a chat's last message the unfinished turn of the assistant.
 UNFINISHED = {"add_generation_prompt": False, "continue_final_message": True}
 _HOMES = re.compile(r"(/home|/Users|[A-Za-z]:\\Users)[/\\][^/\\\s\"']+")
-
-
-def _parsed(raw: bytes) -> Any:
-    """JSON as servers write it, some with a byte order mark or with NaN; None for anything else."""
-    import orjson
-
-    text = raw.removeprefix(b"\xef\xbb\xbf")
-    try:
-        return orjson.loads(text)
-    except orjson.JSONDecodeError:
-        with suppress(ValueError, RecursionError):
-            return json.loads(text)
-    return None
 
 
 def _names(said: str, setting: str) -> bool:
@@ -153,25 +136,6 @@ def headers_of(client: Any) -> dict[str, str]:
     """
     given = {**client.auth_headers, **client.default_headers}
     return {name.lower(): value for name, value in given.items() if isinstance(value, str)}
-
-
-def retry_after(headers: Mapping[str, str], now: float | None = None) -> float:
-    """Seconds that a server asks to be left alone; 0 where it says nothing that can be read.
-
-    `headers` finds names in lower case. `retry-after-ms` (milliseconds, some vendors) comes before
-    `retry-after` (seconds, or a date; RFC 9110, section 10.2.3). `now` is a time in seconds since
-    1970, by default the present one.
-    """
-    for name, unit in (("retry-after-ms", 1000), ("retry-after", 1)):
-        with suppress(ValueError):
-            seconds = float(headers.get(name, "")) / unit
-            return max(0.0, seconds) if math.isfinite(seconds) else 0.0
-    with suppress(ValueError, OverflowError):
-        date = parsedate_to_datetime(headers.get("retry-after", ""))
-        # One of its three forms names no zone; all mean GMT, never this machine's.
-        at = date.replace(tzinfo=date.tzinfo or UTC).timestamp()
-        return max(0.0, at - (time.time() if now is None else now))
-    return 0.0
 
 
 def key_of(endpoint: Endpoint) -> str:
@@ -309,18 +273,16 @@ class Sender:
                     f"{self.endpoint.name} cannot be reached: {e}; is the server running?"
                 ) from None
             raise ServerError(f"{type(e).__name__}: {e}") from None
-        parsed = _parsed(raw)
+        said = parsed(raw)
         if status >= 300:
-            said = parsed.get("error") if isinstance(parsed, dict) else None
-            cause = cause_of(said or raw[:300].decode("utf-8", "replace"))
+            error = said.get("error") if isinstance(said, dict) else None
+            cause = cause_of(error or raw[:300].decode("utf-8", "replace"))
             told = f"status {status}: {cause}"
             if status in FOR_ALL and not (failure(cause) or self._names_a_setting(cause, body)):
                 raise KatayoriError(self._why_none(status, self.hide(cause)))
             raise ServerError(told, status_of(told, status), retry_after(headers))
-        if parsed is None:
-            raise ValueError(f"the answer is not JSON: {beginning(raw)}")
-        refuse_failure(parsed)
-        return parsed
+        refuse_failure(said, raw)
+        return said
 
     def _why_none(self, status: int, cause: str) -> str:
         """Why every request fails alike, in one line."""

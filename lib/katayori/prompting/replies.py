@@ -7,7 +7,11 @@ answer is stored as the text `[[sum_logp, n_tokens], ...]`, one pair a continuat
 import json
 import math
 import re
-from collections.abc import Sequence
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from datetime import UTC
+from email.utils import parsedate_to_datetime
 from functools import lru_cache
 from itertools import accumulate
 from typing import Any
@@ -74,8 +78,12 @@ def cause_of(said: Any) -> str:
     return f"{said.get('message') or 'no message'}" + (f" [{code}]" if code else "")
 
 
-def refuse_failure(part: Any) -> None:
-    """Raises ServerError where an answer, or a choice of it, holds an error."""
+def refuse_failure(part: Any, raw: bytes = b"") -> None:
+    """Raises ServerError where an answer, or a choice of it, holds an error, and ValueError where
+    what came (`raw`) is no JSON.
+    """
+    if part is None and raw:
+        raise ValueError(f"the answer is not JSON: {_beginning(raw)}")
     said = part.get("error") if isinstance(part, dict) else None
     if not said:
         return
@@ -96,12 +104,44 @@ def failure(cause: str, status: int = 0) -> str:
     return found or ("money" if spent or status == 402 else "")
 
 
+def parsed(raw: bytes) -> Any:
+    """JSON as servers write it, some with a byte order mark or with NaN; None for anything else."""
+    import orjson
+
+    text = raw.removeprefix(b"\xef\xbb\xbf")
+    try:
+        return orjson.loads(text)
+    except orjson.JSONDecodeError:
+        with suppress(ValueError, RecursionError):
+            return json.loads(text)
+    return None
+
+
+def retry_after(headers: Mapping[str, str], now: float | None = None) -> float:
+    """Seconds that a server asks to be left alone; 0 where it says nothing that can be read.
+
+    `headers` finds names in lower case. `retry-after-ms` (milliseconds, some vendors) comes before
+    `retry-after` (seconds, or a date; RFC 9110, section 10.2.3). `now` is a time in seconds since
+    1970, by default the present one.
+    """
+    for name, unit in (("retry-after-ms", 1000), ("retry-after", 1)):
+        with suppress(ValueError):
+            seconds = float(headers.get(name, "")) / unit
+            return max(0.0, seconds) if math.isfinite(seconds) else 0.0
+    with suppress(ValueError, OverflowError):
+        date = parsedate_to_datetime(headers.get("retry-after", ""))
+        # One of its three forms names no zone; all mean GMT, never this machine's.
+        at = date.replace(tzinfo=date.tzinfo or UTC).timestamp()
+        return max(0.0, at - (time.time() if now is None else now))
+    return 0.0
+
+
 def status_of(cause: str, status: int) -> int:
     """The status that says what can be done: a filter's decision is final, whatever its own."""
     return {"filtered": 400, "money": NO_MONEY, "": status}[failure(cause, status)]
 
 
-def beginning(raw: bytes) -> str:
+def _beginning(raw: bytes) -> str:
     """The first characters of what came, for a line on the screen."""
     text = " ".join(raw[: 4 * _SHOWN].decode("utf-8", "replace").split())[:_SHOWN]
     return "".join(
@@ -124,7 +164,7 @@ def _read(body: Any, request: Request) -> Response:
     refuse_failure(body)
     choices = body.get("choices") if isinstance(body, dict) else None
     if not choices or not isinstance(choices[0], dict):
-        came = beginning(json.dumps(body, ensure_ascii=False, default=str).encode())
+        came = _beginning(json.dumps(body, ensure_ascii=False, default=str).encode())
         raise ValueError(f"no choices in the answer: {came}")
     choice, usage = choices[0], body.get("usage") or {}
     refuse_failure(choice)  # as OpenRouter sends it, beside half a text
