@@ -356,7 +356,8 @@ class _Run:
             summary.prompt_tokens += response.prompt_tokens or approximate_tokens(request)
             summary.completion_tokens += response.completion_tokens or len(response.text) // 2 + 1
         summary.cost = cost_of(self.model, summary.prompt_tokens, summary.completion_tokens)
-        self.heard.append((request, response))
+        if self.read:
+            self.heard.append((request, response))
         if self.read and len(self.opening) < self.first:
             self.opening.append((request, response))
             if len(self.opening) == self.first:
