@@ -248,7 +248,7 @@ def test_answers_to_third_party_items_keep_what_answers_and_no_prose(house):
     model, endpoint = get_model("qwen2.5-coder-0.5b")
     asked = ["de_answer_prefix", "de_answer_line"]
     requests = asking.requests_of("discrim_eval", model, endpoint, asked, asking.Scope())
-    one_token, line = requests[:2]
+    one_token, line = (next(q for q in requests if q.prompt_id == one) for one in asked)
     forced = Response("ok", " yes", "length", [(" yes", -0.1)])
     assert record.bare(one_token, forced) == forced
     said = record.bare(line, Response("ok", "Your question says so.\nAnswer: no", "stop"))
