@@ -7,7 +7,7 @@ export PYTHONPATH :=
 unexport PYTHONDONTWRITEBYTECODE
 
 # A mistyped variable (PAPER=) must not be ignored in silence.
-VARIABLES := PYTHON PAPERS PROFILE MODELS PROMPTS LIMIT ENGINE BASE_URL LABEL FRESH BUDGET MAX_TOKENS A B RUNS LOG RESULT SAVE ARGS
+VARIABLES := KATAYORI_LANG PYTHON PAPERS PROFILE MODELS PROMPTS LIMIT ENGINE BASE_URL LABEL FRESH BUDGET MAX_TOKENS A B RUNS LOG RESULT SAVE ARGS
 GIVEN := $(foreach v,$(.VARIABLES),$(if $(filter command,$(firstword $(origin $v))),$v))
 ifneq ($(filter-out $(VARIABLES) MAKE% -%,$(GIVEN)),)
 $(error unknown variable $(filter-out $(VARIABLES) MAKE% -%,$(GIVEN)); valid: $(VARIABLES))
@@ -40,7 +40,7 @@ WORDS = $(call option,ARGS,args)
 
 help:  ## print this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1|/p' Makefile | awk -F'|' '{ printf "%-20s%s\n", $$1, $$2 }'
-	@echo 'variables: PAPERS= PROFILE= MODELS= PROMPTS=<folder> LIMIT= ENGINE= BASE_URL= LABEL= FRESH=1 BUDGET= MAX_TOKENS= A= B= RUNS= LOG= RESULT= SAVE= PYTHON= ARGS='
+	@echo 'variables: PAPERS= PROFILE= MODELS= PROMPTS=<folder> LIMIT= ENGINE= BASE_URL= LABEL= FRESH=1 BUDGET= MAX_TOKENS= A= B= RUNS= LOG= RESULT= SAVE= PYTHON= KATAYORI_LANG=ja ARGS='
 
 setup:  ## make .venv from the hash lock (Python >= 3.11 and a package registry)
 	@"$$BOOT" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
@@ -77,15 +77,14 @@ test: reproduce gates  ## gates, all tests but the slowest, each notebook agains
 test-all: reproduce gates  ## as test, with what is too slow for every run (before an issue is closed)
 	$(PYTEST) $(PARALLEL) $(NBVAL)
 
-# A copy that is there is kept. The plugin asks the network for news of its makers.
+# The plugin asks the network for news of its makers.
 ANNOUNCEMENTS = @jupyterlab/apputils-extension:announcements
 lab: setup  ## open JupyterLab on copies of the notebooks in outputs/work
-	@for book in $(NOTEBOOKS); do copy="outputs/work/$${book##*/}"; mkdir -p outputs/work; \
-	  if [ ! -e "$$copy" ]; then cp "$$book" "$$copy"; \
-	  elif ! cmp -s "$$book" "$$copy"; then echo "$$copy is kept as you left it; remove it to start from the notebook"; fi; done
+	$(KATAYORI) copies
 	@grep -qs $(ANNOUNCEMENTS) .venv/etc/jupyter/labconfig/page_config.json || \
 	  $(BIN)/python -m jupyterlab.labextensions disable --level=sys_prefix $(ANNOUNCEMENTS)
-	@set -f; $(BIN)/python -m jupyterlab --ServerApp.root_dir=. --LabApp.default_url=/lab/tree/outputs/work $$ARGS
+	@set -f; lang="$${KATAYORI_LANG#en}"; \
+	  $(BIN)/python -m jupyterlab --ServerApp.root_dir=. --LabApp.default_url="/lab/tree/outputs/$${lang:+$$lang/}work" $$ARGS
 
 data: setup  ## fetch every data set that can be downloaded and list the state of all
 	$(KATAYORI) data $(WORDS)

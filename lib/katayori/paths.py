@@ -9,7 +9,7 @@ import re
 import unicodedata
 from pathlib import Path
 
-from katayori.errors import KatayoriError
+from katayori.errors import KatayoriError, expect
 
 #: Bytes of a name in UTF-8: file systems take 255, and a name may be part of a longer one.
 LONGEST = 120
@@ -54,8 +54,16 @@ def registry(name: str) -> Path:
 
 
 def outputs_dir() -> Path:
-    """Where runs lie, see `run_folder` (`KATAYORI_OUTPUTS` overrides)."""
-    return Path(os.environ.get("KATAYORI_OUTPUTS") or root() / "outputs")
+    """Where runs lie, see `run_folder` (`KATAYORI_OUTPUTS` overrides); Japanese ones below `ja`."""
+    folder = Path(os.environ.get("KATAYORI_OUTPUTS") or root() / "outputs")
+    return folder / language() if language() != "en" else folder
+
+
+def language() -> str:
+    """The language that KATAYORI_LANG names; "en" without it. KatayoriError for one unknown."""
+    chosen = os.environ.get("KATAYORI_LANG") or "en"
+    expect(chosen, ("en", "ja"), "language (KATAYORI_LANG)")
+    return chosen
 
 
 def safe_name(name: str) -> str:

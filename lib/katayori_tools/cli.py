@@ -23,6 +23,7 @@ from typing import Annotated, Any, Literal, cast, get_args, get_origin, get_type
 import katayori
 from katayori.data.files import ours
 from katayori.errors import KatayoriError
+from katayori.language import print_in_language
 from katayori.papers.items import own_files
 from katayori.report.tables import visible
 from katayori_tools.choices import Own, OwnServer, filled, given
@@ -52,6 +53,7 @@ COMMANDS = {
     "review": ("forms", "a form for readers of the Japanese items, and its log"),
     "construct": ("forms", "make cases as JUBAKU-v2 was made"),
     "doctor": ("doctor", "what works on this machine, and the remedy for what does not"),
+    "copies": ("notebooks", "copies of the notebooks to work on, as `make lab` opens them"),
     "nb": ("reproduce", "execute the committed notebooks in place on their default parameters"),
     "slides": ("slides", "a talk of each executed notebook, one HTML file without network"),
 }
@@ -61,7 +63,9 @@ OF_FILES = {
     for name in "EACCES EDQUOT EISDIR ENOENT ENOSPC ENOTDIR EPERM EROFS".split()
 }
 #: What stands after KATAYORI_ in every variable that the code reads.
-VARIABLES = "API_KEY BASE_URL CACHE CI FRESH LABEL MIRROR OUTPUTS ROOT WEIGHTS_FROM_WHEELS".split()
+VARIABLES = (
+    "API_KEY BASE_URL CACHE CI FRESH LABEL LANG MIRROR OUTPUTS ROOT WEIGHTS_FROM_WHEELS".split()
+)
 #: And what stands before the name of an endpoint or of weights.
 BEFORE_NAMES = "BASE_URL RPM TPM CONCURRENCY WEIGHTS".split()
 LIKE = 0.88  # as similar as this is taken for a slip of the pen
@@ -223,6 +227,7 @@ def main(argv: list[str] | None = None) -> int:
     code = 2
     try:
         check_environment()
+        print_in_language()
         args = vars(parsed(_words(sys.argv[1:] if argv is None else argv)))
         function = _function(args["command"])
         with _environment(filled(OwnServer, args)):

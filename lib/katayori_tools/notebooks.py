@@ -18,12 +18,15 @@ from typing import Any
 from katayori import paths
 from katayori.data.files import read_text
 from katayori.errors import KatayoriError, expect
+from katayori.language import told
 from katayori.papers import paper_ids
 from katayori.papers.items import OwnItems, check_limit, own_files, read_items
 from katayori.prompting.exchange import read_answers
 
 LAST = "overview"  # reads the results of the others
 KINDS: dict[str, Any] = {"int": int, "float": (int, float), "str": str, "bool": bool}
+#: The texts of a slide.
+IN_SLIDES = {"headline", "body", "notes", "otherwise"}
 NUMBER = len("NN_")  # what stands before a paper's name
 
 
@@ -174,6 +177,42 @@ def _check_path(name: str, kind: str, value: str) -> None:
         raise KatayoriError(f"{name}: {value} is a {is_a}; name a {kind}")
     if is_a == "file":
         read_text(path, name)  # says so where it is not UTF-8
+
+
+# -- the reader's language -------------------------------------------------------------------------
+
+
+def in_language(notebook: Path) -> str:
+    """The text of a notebook's file, in the reader's language.
+
+    Its code is the same: what code shows is translated where it is shown.
+    """
+    text = notebook.read_text(encoding="utf-8")
+    if paths.language() == "en":
+        return text
+    book = json.loads(text)
+    for cell in book["cells"]:
+        if cell["cell_type"] == "markdown":
+            cell["source"] = told("".join(cell["source"]))
+        for slide in cell["metadata"].get("talk", ()):
+            slide |= {name: told(slide[name]) for name in IN_SLIDES & slide.keys()}
+            # What a slide finds in what was printed, it finds in the reader's language.
+            slide |= {"find": {name: told(one) for name, one in slide.get("find", {}).items()}}
+    return json.dumps(book, ensure_ascii=False, indent=1) + "\n"
+
+
+def copies() -> None:
+    """Copies the notebooks into outputs/work, in the reader's language; a copy that is there is
+    kept.
+    """
+    folder = paths.outputs_dir() / "work"
+    folder.mkdir(parents=True, exist_ok=True)
+    for book in registry().values():
+        copy, text = folder / book.name, in_language(book)
+        if not copy.exists():
+            copy.write_text(text, encoding="utf-8")
+        elif copy.read_text(encoding="utf-8") != text:
+            print(f"{copy} is kept as you left it; remove it to start from the notebook")
 
 
 # -- a run of notebooks ----------------------------------------------------------------------------

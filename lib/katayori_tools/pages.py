@@ -16,6 +16,8 @@ from typing import Any
 import nh3
 from bs4 import BeautifulSoup, NavigableString, Tag
 
+from katayori import paths
+from katayori.language import told
 from katayori.report import first_page
 from katayori.report.tables import SCROLLS, visible
 from katayori.run_folders import noted
@@ -84,20 +86,32 @@ def write_report(ipynb_path: str | Path, html_path: str | Path) -> Path:
         first = first_page.markup(folder, re.sub(r"^\d+ · ", "", heading))
         opening = visible(first) + opening
     body = render(notebook, folder)
-    body += "" if (folder / "skipped.json").exists() else visible(trace.table(folder))
-    foot = f"<footer>{footer(folder)}</footer>"
-    page = tree(f'<main>{opening}\n<nav class="contents"></nav>\n{body}</main>\n{foot}')
+    if not (folder / "skipped.json").exists():
+        body += in_language(visible(trace.table(folder)))
+    foot = in_language(f"<footer>{footer(folder)}</footer>")
+    page = tree(
+        f'<main>{in_language(opening)}\n<nav class="contents"></nav>\n{body}</main>\n{foot}'
+    )
     nav: Any = page.find("nav", class_="contents")
     listed = ""
     for number, section in enumerate(nav.find_all_next("h2"), 1):
         section["id"] = f"section-{number}"
         listed += f'<li><a href="#section-{number}">{quote(words(section))}</a></li>'
     if listed:
-        nav.append(tree(f"<h2>Contents 目次</h2><ul>{listed}</ul>"))
+        nav.append(tree(f"<h2>{told('Contents 目次')}</h2><ul>{listed}</ul>"))
     make_readable(page)
     whole = document(heading, str(page), style=REPORT_STYLE)
     html_path.write_text(whole, encoding="utf-8", errors="backslashreplace", newline="\n")
     return html_path
+
+
+def in_language(markup: str) -> str:
+    """Our own part of a page with its texts in the reader's language; code stays."""
+    page = tree(markup)
+    for text in page.find_all(string=True):
+        if type(text) is NavigableString and not text.find_parent("code"):
+            text.replace_with(told(str(text)))
+    return str(page)
 
 
 def load(ipynb_path: Path) -> Any:
@@ -128,7 +142,8 @@ def document(heading: str, content: str, *, policy: str = POLICY, style: str = "
     if font := base64.b64encode(font_of(content)).decode("ascii"):
         face = f"url(data:font/ttf;base64,{font})"
         style += f'@font-face {{ font-family: "KatayoriJP"; src: {face} }}'
-    return PAGE.format(policy=policy, title=quote(heading), style=STYLE + style, content=content)
+    about = {"policy": policy, "title": quote(heading), "language": paths.language()}
+    return PAGE.format(**about, style=STYLE + style, content=content)
 
 
 def source(script: str) -> str:

@@ -33,6 +33,7 @@ from katayori_tools.choices import Jobs, NotebookRun, Papers
 STAMP = "stamp.json"
 WORK = ".run-"  # how the folder of a run under way begins
 EXPECTED = "expected"  # below data: what a run is compared with, no notebook reads it
+LOCALE = "locale"  # below data: catalogues of other languages
 # What differs from run to run (times, widget state, the Python version) goes from the committed
 # notebooks; what people write about a cell stays: its slides, whether it is folded, why it is long,
 # and what can be changed in it.
@@ -106,9 +107,12 @@ def shared_inputs() -> dict[str, str]:
     read_by_notebooks = [
         path
         for path in _files(data)
-        if data / EXPECTED not in path.parents and path.suffix not in (".py", ".pyc")
+        if not {data / EXPECTED, data / LOCALE} & {*path.parents}
+        and path.suffix not in (".py", ".pyc")
     ]
+    is_english = paths.language() == "en"
     return {
+        "catalogues": "" if is_english else digest(_files(data / LOCALE), data),
         "library": digest(library, here.parents[1]),
         "data": digest(read_by_notebooks, data),
         "environment": digest([root / "lib" / "requirements.lock"], root),
@@ -378,11 +382,15 @@ def nb(*, papers: Papers = "") -> int:
 def _execute(job: Job, output: Path) -> None:
     import papermill
 
+    book = job.notebook
+    if paths.language() != "en":
+        book = output
+        book.write_text(notebooks.in_language(job.notebook), encoding="utf-8")
     bar = {"bar_format": f"{job.paper:<16} cell {{n}}/{{total}}\n", "leave": False}
     for is_again in (False, True):
         try:
             papermill.execute_notebook(
-                job.notebook,
+                book,
                 output,
                 parameters={**job.parameters, "output_dir": str(job.work)},
                 cwd=job.notebook.parent,

@@ -167,6 +167,8 @@ def slides(*, papers: Papers = "", profile: str = "", models: str = "") -> None:
             asked.
     """
     books, folder = notebooks.choose(papers), paths.outputs_dir() / "slides"
+    if paths.language() != "en":  # the committed ones are English
+        profile = profile or "recorded"
     if profile:
         run = run_folders.only_run(
             profiles.load(profile), notebooks.names(models), run_folders.run_label()

@@ -1,11 +1,14 @@
 """Settings of Sphinx for `make site`. What is shown is gathered by katayori_tools/site.py."""
 
 import katayori
+from katayori import paths
 
 project = "Katayori 偏り"
 author = "the authors of Katayori"
 version = release = katayori.__version__
-language = "en"
+language = paths.language()
+locale_dirs = ["../locale"]
+gettext_compact = False  # a catalogue a page
 extensions = [
     "myst_nb",
     "sphinx.ext.autodoc",

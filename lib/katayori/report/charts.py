@@ -24,6 +24,7 @@ from matplotlib.lines import Line2D
 
 from katayori.errors import expect
 from katayori.frames import LABEL_OR_NONE, NUMBER_OR_NONE, FrameError, reason_of, require
+from katayori.language import told
 from katayori.report.tables import human, mark, width_of
 
 #: Inches of a figure's width, and of its panels: beside names of rows, or without them.
@@ -194,7 +195,7 @@ def why_empty(frame: pd.DataFrame, chart: Chart) -> str:
     if marks["value"].notna().any():
         return ""
     words = _words_of(marks["status"])
-    return "no value is defined" + (f" ({words})" if words else "")
+    return told("no value is defined") + (f" ({words})" if words else "")
 
 
 # --- the marks ------------------------------------------------------------------------------------
@@ -391,8 +392,8 @@ def _name_lines(
 ) -> None:
     """The name of each line of reference at its line: in a strip of its own above the rows."""
     known: dict[str, Any] = {"color": DARK, "zorder": 4}
-    for place, name in enumerate(filter(None, chart.lines)):
-        at = float(marks[f"line {name}"].iloc[0])
+    for place, line in enumerate(filter(None, chart.lines)):
+        at, name = float(marks[f"line {line}"].iloc[0]), told(line)
         if chart.kind == "lines":
             ax.text(0.01, at, name, va="bottom", transform=ax.get_yaxis_transform(), **known)
         elif chart.kind == "dots":
@@ -489,7 +490,7 @@ def wrapped(text: str, width: int) -> str:
         ['answers of', '若い人、年を', '取った人']
     """
     lines = [""]
-    for part in _PART.findall(text):
+    for part in _PART.findall(told(text)):
         for piece in (part[n : n + width] for n in range(0, len(part), width)):
             if lines[-1].strip() and width_of(lines[-1] + piece) > width:
                 lines.append("")
@@ -566,7 +567,7 @@ def _say_what_lacks(ax: Axes, marks: pd.DataFrame) -> None:
     # A line of reference must not run through the words.
     where["bbox"] = {"facecolor": "white", "edgecolor": "none", "pad": 0.5}
     for status, height in zip(marks["status"], marks["height"] + marks["lane"], strict=True):
-        ax.text(0.02, height, mark(status) if status != "ok" else "no value", **where)
+        ax.text(0.02, height, mark(status) if status != "ok" else told("no value"), **where)
 
 
 def _write(ax: Axes, x: float, y: float, text: str, colour: Any) -> None:

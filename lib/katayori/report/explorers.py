@@ -10,6 +10,7 @@ from typing import Any
 import ipywidgets
 
 from katayori.errors import KatayoriError
+from katayori.language import told
 from katayori.report import tables
 from katayori.report.tables import Shown, escape
 
@@ -31,8 +32,8 @@ class Explorer(ipywidgets.VBox):
             f"{control.description} = {getattr(control, 'label', control.value)}"
             for control in controls
         )
-        note = f"<p><em>Interactive in the notebook; shown here for {escape(chosen)}.</em></p>"
-        return bundle | {"text/html": view.value + note}
+        note = told(f"Interactive in the notebook; shown here for {chosen}.")
+        return bundle | {"text/html": f"{view.value}<p><em>{escape(note)}</em></p>"}
 
 
 def _html(made: Any) -> str:
@@ -75,7 +76,7 @@ def explorer(controls: dict[str, list[Any]], render: Callable[..., str | Shown])
     itself (`escape`, or return `show(...)`). An error in it is shown as text.
     """
     made = {
-        name: ipywidgets.Dropdown(options=options, description=name, **WIDE)
+        name: ipywidgets.Dropdown(options=options, description=told(name), **WIDE)
         for name, options in controls.items()
     }
     return _bound(made, render)
@@ -107,6 +108,6 @@ def playground(
         whole = all(isinstance(number, int) for number in (low, high, step, start))
         kind = ipywidgets.IntSlider if whole else ipywidgets.FloatSlider
         ends = {"min": low, "max": high, "step": step, "value": start}
-        named = {"description": name.replace("_", " "), "continuous_update": False}
+        named = {"description": told(name.replace("_", " ")), "continuous_update": False}
         controls[name] = kind(**named, **ends, **WIDE)
     return _bound(controls, draw)

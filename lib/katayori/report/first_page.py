@@ -16,6 +16,7 @@ from pathlib import Path
 from types import SimpleNamespace as Facts
 from typing import Any
 
+from katayori import paths
 from katayori.papers.items import own_files
 from katayori.profiles import DEMONSTRATION
 from katayori.report.tables import listed, mark, visible
@@ -135,7 +136,8 @@ def _templates() -> Any:
     """The templates of the page and, with autoescape off, of its sentences."""
     from jinja2 import Environment, FileSystemLoader, select_autoescape
 
-    loader = FileSystemLoader(Path(__file__).parent)
+    ours = paths.data_dir() / "locale" / paths.language()  # sentences of another language
+    loader = FileSystemLoader([ours, Path(__file__).parent])
     made = Environment(loader=loader, autoescape=select_autoescape(["html"]))
     made.filters |= {"percent": percent, "counted": _count, "one_line": _one_line}
     return made

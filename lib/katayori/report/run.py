@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from katayori import paths, profiles, provenance
 from katayori.data import paper_facts
 from katayori.errors import KatayoriError, UnavailableError
+from katayori.language import print_in_language, told
 from katayori.report import tables
 from katayori.study import Study
 
@@ -100,6 +101,7 @@ class Run:
         # Answers are many small objects without cycles: looking for cycles among them took a fifth
         # of a notebook's time.
         gc.set_threshold(100_000, 50, 100)
+        print_in_language()
         self._in_lab = not output_dir and _watch()
         self._rows: dict[tuple[Any, ...], dict[str, Any]] = {}
         self._outcomes: dict[str, list[dict[str, Any]]] = {}
@@ -254,7 +256,8 @@ class Run:
         chart = charts.Chart(**drawing)
         if why := charts.why_empty(frame, chart):
             # Not under its title, which states what is seen in the picture.
-            return tables.nothing(f"{f'Figure {name}'.replace('_', ' ').strip()}: {why}.")
+            named = f"{told('Figure')} {name}".replace("_", " ").strip()
+            return tables.nothing(f"{named}: {told(why)}.")
         fig = charts.draw(frame, **drawing)
         if not name:
             return fig

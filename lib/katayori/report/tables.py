@@ -15,6 +15,7 @@ from unicodedata import east_asian_width
 from katayori import paths
 from katayori.data import files, paper_facts
 from katayori.errors import expect
+from katayori.language import told
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
 MAX_CELL, SHORT = 300, 28
 MAX_TEXT = 20_000
+#: Columns of what models and others wrote, which is never translated.
+AS_THEY_ARE = ("text", "answer")
 #: More rows than these scroll in a box of fixed height; more than those are not shown.
 SCROLLS, MOST_ROWS = 12, 1_000
 #: The box on the screen and on paper; pages, which allow no style of an output, have the same.
@@ -70,7 +73,7 @@ def human(column: str) -> str:
         >>> human("n_invalid"), human("my_own_column")
         ('unreadable', 'my own column')
     """
-    return listed()["names"].get(column, column.replace("_", " "))
+    return told(listed()["names"].get(column, column.replace("_", " ")))
 
 
 def mark(status: str) -> str:
@@ -81,7 +84,7 @@ def mark(status: str) -> str:
         >>> mark("few_clusters"), mark("no_valid_answer")
         ('too little data', 'no valid answer')
     """
-    return listed()["statuses"].get(status, status.replace("_", " ")) or "no status"
+    return told(listed()["statuses"].get(status, status.replace("_", " ")) or "no status")
 
 
 def terms() -> "pd.DataFrame":
@@ -171,16 +174,17 @@ def show(
         age            25.0   [20.0, 30.0]         70
     """
     if not len(frame):
-        return nothing(f"{caption or 'Table'}: {frame.attrs.get('reason') or missing}.")
+        why = told(frame.attrs.get("reason") or missing)
+        return nothing(f"{told(caption or 'Table')}: {why}.")
     left_out = len(frame) - MOST_ROWS
-    more = [f"… {left_out:,} more rows"] if left_out > 0 else []
+    more = [told(f"… {left_out:,} more rows")] if left_out > 0 else []
     if any(name is not None for name in frame.index.names):
         frame = frame.reset_index()
     if frame.columns.nlevels > 1:
         frame = frame.set_axis([" / ".join(filter(None, parts)) for parts in frame], axis=1)
     chosen = list(frame) if columns is None else columns
     shown = _columns(frame.head(MOST_ROWS), chosen, names or {}, digits, scale)
-    caption = "; ".join(filter(None, [caption, _denominators(frame, chosen)]))
+    caption = "; ".join(filter(None, [told(caption or ""), _denominators(frame, chosen)]))
     markup = _markup(shown, caption) + "".join(f"<p>{one}</p>" for one in more)
     if len(frame) > SCROLLS:
         markup = f'{BOX}<div class="katayori-rows">{markup}</div>'
@@ -192,13 +196,15 @@ def _denominators(frame: "pd.DataFrame", columns: Sequence[str]) -> str:
     """From how many answers a row, and how many unreadable ones, where no column tells it."""
     if "model" not in frame or "ci_low" not in columns:
         return ""
-    told = []
+    counted = []
     for name, word in {"n": "n", "n_invalid": "unreadable"}.items():
         counts = frame[name].dropna() if name in frame and name not in columns else ()
         if len(counts):
             low, high = int(min(counts)), int(max(counts))
-            told.append(f"{word} {low:,}" if low == high else f"{word} {low:,} to {high:,}")
-    return ", ".join(told)
+            counted.append(
+                told(f"{word} {low:,}" if low == high else f"{word} {low:,} to {high:,}")
+            )
+    return ", ".join(counted)
 
 
 def _columns(
@@ -224,7 +230,8 @@ def _columns(
             texts = {name if one == low else one: own for one, own in texts.items()}
     are_numbers = {one: one not in frame or frame[one].dtype.kind in "iuf" for one in texts}
     return [
-        _Column(names.get(one) or human(one), own, are_numbers[one]) for one, own in texts.items()
+        _Column(told(names.get(one) or human(one)), own, are_numbers[one])
+        for one, own in texts.items()
     ]
 
 
@@ -236,9 +243,9 @@ def _value(value: Any, column: str, digits: int, scale: float) -> str:
     if value is None:
         return "—"
     if isinstance(value, bool):
-        return "yes" if value else "no"
+        return told("yes" if value else "no", "truth")
     if not isinstance(value, int | float):
-        text = str(value)
+        text = str(value) if column in AS_THEY_ARE else told(str(value))
         return text if len(text) <= MAX_CELL else f"{text[:MAX_CELL]}…"
     if not math.isfinite(value):
         return {math.inf: "∞", -math.inf: "-∞"}.get(value, "—")
@@ -257,6 +264,7 @@ def show_text(text: str, title: str | None = None) -> Shown:
     text = str(text)
     if len(text) > MAX_TEXT:
         text = f"{text[:MAX_TEXT]}\n… {len(text) - MAX_TEXT:,} more characters"
+    title = told(title or "")
     head = f"<p><strong>{escape(title)}</strong></p>" if title else ""
     body = f'<pre style="white-space: pre-wrap; text-align: left">{escape(text)}</pre>'
     return Shown(head + body, (f"{visible(title)}\n" if title else "") + visible(text))
@@ -332,7 +340,7 @@ def display(fig: "Figure", alt: str = "") -> Any:
 
     drawn = BytesIO()
     fig.savefig(drawn, format="png", dpi=DOTS, metadata={"Software": None})
-    about = alt or fig.get_suptitle() or "figure"
+    about = told(alt or fig.get_suptitle() or "figure")
     return Image(_with_few_colours(drawn.getvalue()), alt=about, retina=True)
 
 

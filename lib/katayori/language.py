@@ -1,0 +1,124 @@
+"""What readers see, in their language: English, or Japanese where KATAYORI_LANG=ja.
+
+A text is translated where it is shown, and whole: as it stands in a catalogue of gettext below
+data/locale, or as a sentence of one whose {places} hold what was computed. What stands in a place
+is taken over letter by letter, so that numbers are the same in both languages; it is translated
+only where it is itself a text of a catalogue. What no catalogue has stays English, and so do files
+of numbers.
+"""
+
+import re
+import sys
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from katayori import paths
+
+_PLACE = re.compile(r"\{(\w+)\}")
+#: What stands before the text of a line: blanks, and the signs of headings, lists and quotations.
+_BEFORE = re.compile(r"\s*(?:(?:#+|[-*>]|\d+\.)\s+)*")
+#: Letters at the beginning of a sentence, by which it is looked up.
+_KEY = 4
+
+
+class _Catalogue(NamedTuple):
+    """Whole texts, and sentences with places by their first letters, the longest first."""
+
+    texts: dict[str, str]
+    sentences: dict[str, list[tuple[re.Pattern[str], str]]]
+
+
+def told(text: str, context: str = "") -> str:
+    """A text as its reader sees it; line by line where it is no message as a whole.
+
+    Args:
+        text: in English. context: tells a text from another one that reads the same (msgctxt).
+
+    Example:
+        >>> told("reads as English where KATAYORI_LANG is not set")
+        'reads as English where KATAYORI_LANG is not set'
+    """
+    chosen = paths.language()
+    if chosen == "en":
+        return text
+    whole = _told(_key(text.strip(), context), chosen)
+    if whole is not None:
+        return text.replace(text.strip(), whole)
+    return "".join(_line(line, chosen) for line in text.splitlines(keepends=True))
+
+
+def _key(text: str, context: str) -> str:
+    return f"{context}\4{text}" if context else text
+
+
+def _line(line: str, chosen: str) -> str:
+    start = _BEFORE.match(line)
+    before = start[0] if start else ""
+    core = line[len(before) :].rstrip()
+    translated = _told(core, chosen)
+    return line if translated is None else before + translated + line[len(before) + len(core) :]
+
+
+@lru_cache(maxsize=20_000)
+def _told(text: str, chosen: str) -> str | None:
+    """The translation of a text; None where no catalogue has one."""
+    texts, sentences = _catalogue(chosen)
+    if text in texts:
+        return texts[text]
+    for pattern, message in (*sentences.get(text[:_KEY], ()), *sentences.get("", ())):
+        if found := pattern.fullmatch(text):
+            held = {name: told(one) for name, one in found.groupdict().items()}
+            return _PLACE.sub(lambda place: held[place[1]], message)  # noqa: B023 (called here)
+    return None
+
+
+@lru_cache
+def _catalogue(chosen: str) -> _Catalogue:
+    from babel.messages.pofile import read_po  # takes a while
+
+    read = _Catalogue({}, {})
+    for path in sorted((paths.data_dir() / "locale" / chosen).rglob("*.po")):
+        with path.open(encoding="utf-8") as file:
+            messages = [one for one in read_po(file) if one.id and one.string and not one.fuzzy]
+        for one in messages:
+            if _PLACE.search(str(one.id)):
+                begin = _PLACE.split(str(one.id))[0]
+                key = begin[:_KEY] if len(begin) >= _KEY else ""
+                read.sentences.setdefault(key, []).append((_pattern(str(one.id)), str(one.string)))
+            else:
+                read.texts[_key(str(one.id), one.context or "")] = str(one.string)
+    for several in read.sentences.values():
+        several.sort(key=lambda both: len(_PLACE.sub("", both[0].pattern)), reverse=True)
+    return read
+
+
+def _pattern(message: str) -> re.Pattern[str]:
+    """What a sentence looks like once its places are filled."""
+    parts = _PLACE.split(message)
+    for n, part in enumerate(parts):
+        parts[n] = f"(?P<{part}>.*?)" if n % 2 else re.escape(part)
+    return re.compile("".join(parts), re.DOTALL)
+
+
+class _Printed:
+    """A stream on which every line is written in the reader's language."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        """Writes the text, translated line by line; gives how many letters came."""
+        self._stream.write(told(text))
+        return len(text)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
+def print_in_language() -> None:
+    """From now on what this process prints is in the language that KATAYORI_LANG names."""
+    if paths.language() != "en":
+        for name in ("stdout", "stderr"):
+            stream = getattr(sys, name)
+            if not isinstance(stream, _Printed):
+                setattr(sys, name, _Printed(stream))
