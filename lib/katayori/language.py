@@ -77,7 +77,7 @@ def _catalogue(chosen: str) -> _Catalogue:
     from babel.messages.pofile import read_po  # takes a while
 
     read = _Catalogue({}, {})
-    for path in sorted((paths.data_dir() / "locale" / chosen).rglob("*.po")):
+    for path in sorted((paths.registry("locale") / chosen).rglob("*.po")):
         with path.open(encoding="utf-8") as file:
             messages = [one for one in read_po(file) if one.id and one.string and not one.fuzzy]
         for one in messages:
@@ -97,7 +97,7 @@ def _pattern(message: str) -> re.Pattern[str]:
     parts = _PLACE.split(message)
     for n, part in enumerate(parts):
         parts[n] = f"(?P<{part}>.*?)" if n % 2 else re.escape(part)
-    return re.compile("".join(parts), re.DOTALL)
+    return re.compile("".join(parts))
 
 
 class _Printed:

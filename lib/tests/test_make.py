@@ -81,21 +81,6 @@ def test_every_value_reaches_the_program_whole_and_nothing_is_run(checkout):
         assert all(word == "--fresh" or word.endswith(ODD) for word in words)
 
 
-def test_a_copy_of_a_notebook_is_kept_as_it_was_left(checkout):
-    folders = [checkout / "notebooks", checkout / "outputs"]
-    folders[0].mkdir()
-    for name in ("01_a.ipynb", "02_b.ipynb"):
-        (folders[0] / name).write_text(name)
-    make(checkout, "lab")
-    copies = [checkout / "outputs" / "work" / name for name in ("01_a.ipynb", "02_b.ipynb")]
-    assert [one.read_text() for one in copies] == ["01_a.ipynb", "02_b.ipynb"]
-    copies[0].write_text("mine")
-    [said] = [words for words in make(checkout, "lab") if "kept as you left it" in " ".join(words)]
-    assert "01_a" in said[0] and copies[0].read_text() == "mine"
-    for one in folders:
-        shutil.rmtree(one)
-
-
 def test_two_runs_are_words_of_their_own(checkout):
     (*_, command) = make(checkout, "compare", f"A={ODD}", "B=b")
     assert command == ["-m", "katayori", "compare", ODD, "b"]

@@ -136,7 +136,7 @@ def _templates() -> Any:
     """The templates of the page and, with autoescape off, of its sentences."""
     from jinja2 import Environment, FileSystemLoader, select_autoescape
 
-    ours = paths.data_dir() / "locale" / paths.language()  # sentences of another language
+    ours = paths.registry("locale") / paths.language()  # sentences of another language
     loader = FileSystemLoader([ours, Path(__file__).parent])
     made = Environment(loader=loader, autoescape=select_autoescape(["html"]))
     made.filters |= {"percent": percent, "counted": _count, "one_line": _one_line}
