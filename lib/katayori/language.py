@@ -15,6 +15,8 @@ from typing import Any, NamedTuple
 from katayori import paths
 
 _PLACE = re.compile(r"\{(\w+)\}")
+#: A place as `_pattern` has it.
+_HELD = re.compile(r"\(\?P<\w+>\.\*\?\)")
 #: What stands before the text of a line: blanks, and the signs of headings, lists and quotations.
 _BEFORE = re.compile(r"\s*(?:(?:#+|[-*>]|\d+\.)\s+)*")
 #: Letters at the beginning of a sentence, by which it is looked up.
@@ -88,7 +90,7 @@ def _catalogue(chosen: str) -> _Catalogue:
             else:
                 read.texts[_key(str(one.id), one.context or "")] = str(one.string)
     for several in read.sentences.values():
-        several.sort(key=lambda both: len(_PLACE.sub("", both[0].pattern)), reverse=True)
+        several.sort(key=lambda both: len(_HELD.sub("", both[0].pattern)), reverse=True)
     return read
 
 

@@ -14,6 +14,8 @@ from io import StringIO
 import pytest
 
 from katayori import paths
+from katayori.language import told
+from katayori.report import exercises as library
 
 BOOKS = sorted((paths.root() / "notebooks").glob("[0-9][0-9]_*.ipynb"))
 WRONG = [..., None, "", "z", 0, 3.5, True, [], {}, "b" * 10**5, object(), lambda: 1 / 0]
@@ -128,3 +130,27 @@ def test_wrong_answers_get_a_hint_and_never_raise(book, k):
     for wrong in [*WRONG[1:], Hostile()]:
         said = message(book, k, dict.fromkeys(names, wrong))
         assert said.startswith("Not yet. ") and len(said) > 20, wrong
+
+
+#: Two English words in a row; what a reader's own code raised stands in brackets.
+ENGLISH = re.compile(r"[a-z]{2,} [a-z]{2,}", re.IGNORECASE)
+RAISED = re.compile(r"で止まります（.*?）。")
+
+
+@pytest.mark.parametrize("k", range(6))
+def test_what_is_said_of_an_answer_is_japanese_in_japanese(k, monkeypatch):
+    """Every hint of notebook 04, the stronger ones too, with the numbers of the English one."""
+    monkeypatch.setenv("KATAYORI_LANG", "ja")
+    exercise, code = library.exercises(4)[k + 1], solved(BOOKS[4])[k]
+    _, names, _ = exercises(BOOKS[4])[0][k]
+    said = [message(BOOKS[4], k, one).strip() for one in (code[0], *code[1].values())]
+    said += [message(BOOKS[4], k, dict.fromkeys(names, one)).strip() for one in WRONG[1:]]
+    if "compared" in exercise:
+        functions = (lambda *_: None, lambda *_: "x", lambda *_: [1, 2.5], lambda *given: {}[given])
+        said += [library.judged(exercise, one, more) for one in functions for more in (False, True)]
+        said += [one[field] for one in exercise["slips"].values() for field in ("hint", "more")]
+    for english in said:
+        japanese = RAISED.sub("", told(english))
+        assert japanese != english and not ENGLISH.search(japanese), japanese
+        kept = re.findall(r"\d\.\d+|\[\(.*?\)\]", english)  # numbers and inputs
+        assert all(one in japanese for one in kept), japanese
