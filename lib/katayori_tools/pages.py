@@ -77,7 +77,7 @@ def write_report(ipynb_path: str | Path, html_path: str | Path) -> Path:
     ipynb_path, html_path = Path(ipynb_path), Path(html_path)
     notebook, folder = load(ipynb_path), ipynb_path.parent.absolute()
     heading = title(notebook) or ipynb_path.stem
-    opening = banner(folder)
+    opening = in_language(banner(folder))
     if first_page.is_own(folder):
         notebook.cells = [cell for cell in notebook.cells if not LEFT_OUT & _tags(cell)]
         for cell in notebook.cells:
@@ -89,9 +89,7 @@ def write_report(ipynb_path: str | Path, html_path: str | Path) -> Path:
     if not (folder / "skipped.json").exists():
         body += in_language(visible(trace.table(folder)))
     foot = in_language(f"<footer>{footer(folder)}</footer>")
-    page = tree(
-        f'<main>{in_language(opening)}\n<nav class="contents"></nav>\n{body}</main>\n{foot}'
-    )
+    page = tree(f'<main>{opening}\n<nav class="contents"></nav>\n{body}</main>\n{foot}')
     nav: Any = page.find("nav", class_="contents")
     listed = ""
     for number, section in enumerate(nav.find_all_next("h2"), 1):

@@ -17,6 +17,7 @@ from types import SimpleNamespace as Facts
 from typing import Any
 
 from katayori import paths
+from katayori.language import told
 from katayori.papers.items import own_files
 from katayori.profiles import DEMONSTRATION
 from katayori.report.tables import listed, mark, visible
@@ -67,21 +68,20 @@ def _facts(folder: Path) -> Facts:
     page = Facts(
         paper=paper,
         about=about,
-        models={one["id"]: f"{one['id']} ({_where(one)})" for one in models},
+        models={one["id"]: _say().model(one["id"], _where(one)) for one in models},
         items=_items(run),
         made=run["date"][:10],
         asked=asked,
         # A text for a later prompt has no options; whether it holds an answer says nothing.
         prompts=asked[~asked["prompt_id"].isin(about["texts"])],
-        otherwise=sum((Counter(told) for told in asked.get("otherwise", ())), Counter[str]()),
+        otherwise=sum((Counter(how) for how in asked.get("otherwise", ())), Counter[str]()),
         invalid=kept["invalid"],
         rows=[row for row in rows if row.verdict != headlines.FAILED],
         failed=[row for row in rows if row.verdict == headlines.FAILED],
         most=most,
         demonstration=0 < most <= DEMONSTRATION,
     )
-    say = _templates().get_template("first_page.txt").module
-    page.warnings, page.summaries = [*_warnings(page, say)], [*_summaries(page, say)]
+    page.warnings, page.summaries = [*_warnings(page, _say())], [*_summaries(page, _say())]
     for row in page.rows:
         row.line = _line(row, page)
     return page
@@ -107,7 +107,8 @@ def _rows(found: Any) -> list[Facts]:
     several = own["model"].nunique() > 1
     rows = [Facts(**record) for record in own.where(own.notna(), None).to_dict("records")]
     for row in rows:
-        row.label = f"{row.model}: {row.measure}" if several else row.measure
+        row.measure = told(row.measure)
+        row.label = _say().of(row.model, row.measure) if several else row.measure
         row.few = row.instead in ("", mark("few_clusters")) and (row.clusters or FEW) < FEW
         row.word = row.instead or _word(row)
     return rows
@@ -116,7 +117,7 @@ def _rows(found: Any) -> list[Facts]:
 def _where(model: dict[str, str]) -> str:
     """Where a model was asked; an own server has a label."""
     asked_at = model.get("server") or model["endpoint"]
-    return "imported from a file" if model["source"] == "imported" else asked_at
+    return told("imported from a file" if model["source"] == "imported" else asked_at)
 
 
 def _items(run: dict[str, Any]) -> str:
@@ -124,8 +125,8 @@ def _items(run: dict[str, Any]) -> str:
     given, names = run["parameters"], ", ".join(run["datasets"])
     files = [name for name, (_, file) in own_files().items() if file.is_a != "setting"]
     if own := ", ".join(given[name] for name in files if given.get(name)):
-        return f"{names} (yours: {own})"
-    return f"{names} (Katayori's own items)" if names.startswith("katayori-") else names
+        return str(_say().yours(names, own))
+    return str(_say().ours(names)) if names.startswith("katayori-") else names
 
 
 # -- in words --------------------------------------------------------------------------------------
@@ -139,8 +140,13 @@ def _templates() -> Any:
     ours = paths.registry("locale") / paths.language()  # sentences of another language
     loader = FileSystemLoader([ours, Path(__file__).parent])
     made = Environment(loader=loader, autoescape=select_autoescape(["html"]))
-    made.filters |= {"percent": percent, "counted": _count, "one_line": _one_line}
+    made.filters |= {"percent": percent, "counted": _count, "one_line": _one_line, "told": told}
     return made
+
+
+def _say() -> Any:
+    """The sentences in the reader's language: macros and short words."""
+    return _templates().get_template("first_page.txt").module
 
 
 def percent(share: float) -> str:
@@ -164,7 +170,9 @@ def _one_line(text: str) -> str:
 def _readable(prompts: Any) -> str:
     """Which share of the answers could be read, and of how many."""
     asked, valid = prompts["asked"].sum(), prompts["valid"].sum()
-    return f"{percent(valid / asked)} of {asked:,}" if asked else "none asked"
+    return (
+        str(_say().readable(percent(valid / asked), _count(asked))) if asked else told("none asked")
+    )
 
 
 def _warnings(page: Facts, say: Any) -> Iterator[tuple[str, str]]:
@@ -172,7 +180,7 @@ def _warnings(page: Facts, say: Any) -> Iterator[tuple[str, str]]:
     from katayori.metrics.intervals import NO_INTERVAL_BELOW
     from katayori.metrics.verdicts import BOUND_ABOVE, CUT_ABOVE
 
-    prompts, clusters = page.prompts, page.about["clusters"]
+    prompts, clusters = page.prompts, told(page.about["clusters"])
     # A few answers may be alike by chance.
     many = prompts[(prompts["valid"] >= NO_INTERVAL_BELOW) & page.about["positions"]]
     texts = [say.by_position(one) for one in _worst(many[many["commonest_share"] > BOUND_ABOVE])]
@@ -181,16 +189,16 @@ def _warnings(page: Facts, say: Any) -> Iterator[tuple[str, str]]:
     texts += [say.cut_off(one) for one in _worst(page.asked[page.asked["cut"] > CUT_ABOVE])]
     reasons = {row.cell.get("prompt", row.measure): row.why for row in page.failed}
     texts += [say.failed(reasons)] if reasons else []
-    texts += [say.otherwise(told, n) for told, n in page.otherwise.items()]
-    yield from (("Warning", text) for text in texts)
+    texts += [say.otherwise(how, n) for how, n in page.otherwise.items()]
+    yield from ((told("Warning"), text) for text in texts)
     few = [row.clusters for row in page.rows if row.few]
     if page.demonstration:
-        yield "Demonstration", say.demonstration(page.most, clusters)
+        yield told("Demonstration"), say.demonstration(page.most, clusters)
     elif few:
         yield mark("few_clusters").capitalize(), say.too_little(min(few), clusters)
     for status in dict.fromkeys(row.status for row in page.rows):
         if remedy := listed()["remedies"].get(status):
-            yield mark(status).capitalize(), remedy
+            yield mark(status).capitalize(), told(remedy)
 
 
 def _worst(prompts: Any) -> list[dict[str, Any]]:
@@ -205,9 +213,9 @@ def _summaries(page: Facts, say: Any) -> Iterator[tuple[str, str]]:
     for model in dict.fromkeys(row.model for row in biases):
         rows = [row for row in biases if row.model == model]
         words = Counter(row.word for row in rows if row.word != "present")
-        label = f"{model}: " if len(page.models) > 1 else ""
         readable = _readable(page.prompts[page.prompts["model"] == model])
-        yield label + say.bias(rows, words), say.limits(rows, readable)
+        bias = say.bias(rows, words)
+        yield say.of(model, bias) if len(page.models) > 1 else bias, say.limits(rows, readable)
 
 
 def _word(row: Facts) -> str:
@@ -228,18 +236,26 @@ def _line(row: Facts, page: Facts) -> dict[str, str]:
     from katayori.report import headlines
 
     instead, is_demo = row.instead, page.demonstration
-    unreadable = f", {row.n_invalid:,} unreadable" if row.n_invalid else ""
-    verdict = instead or headlines.in_words(vars(row)) if row.verdict else NONE
+    unreadable = f"{row.n_invalid:,}" if row.n_invalid else ""
+    verdict = told(instead or headlines.in_words(vars(row))) if row.verdict else NONE
     few = mark("few_clusters") if row.few and not instead else ""
     has_limit = row.limit is not None and not instead and not is_demo
+    ends, clusters = (
+        (row.low_bound, row.high_bound),
+        f"{_count(row.clusters)} {told(page.about['clusters'])}",
+    )
     has_bounds = row.low_bound is not None and not instead and unreadable
     return {
-        "measure": f"{row.label}\n{'' if instead else row.means}",
-        VALUE: row.shown.partition(" [")[0] if is_demo else row.shown.replace(" [", "\n["),
-        "verdict": NONE if is_demo and not instead else f"{verdict}\n{row.why}\n{few}".rstrip(),
+        "measure": f"{row.label}\n{'' if instead else told(row.means)}",
+        VALUE: told(row.shown).partition(" [")[0]
+        if is_demo
+        else told(row.shown).replace(" [", "\n["),
+        "verdict": NONE
+        if is_demo and not instead
+        else f"{verdict}\n{told(row.why)}\n{few}".rstrip(),
         "limit": f"{row.limit:.3f}" if has_limit else NONE,
-        "bounds": f"{row.low_bound:z.3f} to {row.high_bound:z.3f}" if has_bounds else NONE,
-        "answers": f"{_count(row.n)}{unreadable}\n{_count(row.clusters)} {page.about['clusters']}",
+        "bounds": _say().to.join(f"{end:z.3f}" for end in ends) if has_bounds else NONE,
+        "answers": f"{_say().answers(_count(row.n), unreadable)}\n{clusters}",
         "row": str(row.number),
     }
 
@@ -254,7 +270,7 @@ def markup(folder: Path, heading: str) -> str:
     page.readable, page.limit = _readable(page.prompts), LIMIT_NOTE
     prompts = page.prompts.to_dict("records")
     template = _templates().get_template("first_page.html")
-    return visible(template.render(page=page, heading=heading, prompts=prompts))
+    return visible(template.render(page=page, heading=heading, prompts=prompts, say=_say()))
 
 
 def _table(page: Facts, kind: str) -> list[dict[str, str]]:
@@ -267,19 +283,20 @@ def _table(page: Facts, kind: str) -> list[dict[str, str]]:
 def in_short(folder: Path) -> list[str]:
     """The page for a terminal, at most `MAX_LINES` lines of printable text."""
     page = _facts(folder)
-    lines = [f"{page.paper}: {', '.join(page.models.values())}; {page.items}"]
-    lines += [f"  {name.upper()}: {told}" for name, told in page.warnings[:MAX_WARNINGS]]
-    lines += [f"  {answer} {more}" for answer, more in page.summaries[:MAX_WARNINGS]]
+    say = _say()
+    lines = [say.head(page)]
+    lines += [f"  {say.of(name.upper(), text)}" for name, text in page.warnings[:MAX_WARNINGS]]
+    lines += [f"  {answer}{say.space}{more}" for answer, more in page.summaries[:MAX_WARNINGS]]
     rows, room = [_in_short(row, page) for row in page.rows], MAX_LINES - len(lines) - 1
     if len(rows) > room:
         more = len(rows) - room + 1
-        rows[room - 1 :] = [f"  ... {more} more on the first page of the report"]
+        rows[room - 1 :] = [f"  {say.more(more)}"]
     return [_one_line(line) for line in lines + rows]
 
 
 def _in_short(row: Facts, page: Facts) -> str:
-    told = {head: text.splitlines() for head, text in row.line.items()}
-    text = f"{row.label}: {' '.join(told[VALUE])}"
-    if row.verdict and not row.instead and not page.demonstration:
-        text += f", limit {told['limit'][0]}: {told['verdict'][0]}"
-    return f"  {text}  (n {_count(row.n)}, {told['answers'][1]})"
+    line = {head: text.splitlines() for head, text in row.line.items()}
+    is_read = row.verdict and not row.instead and not page.demonstration
+    read = (line["limit"][0], line["verdict"][0]) if is_read else ()
+    value, clusters = " ".join(line[VALUE]), line["answers"][1]
+    return f"  {_say().row(row.label, value, read, _count(row.n), clusters)}"
