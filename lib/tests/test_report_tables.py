@@ -15,7 +15,7 @@ from katayori.errors import KatayoriError
 from katayori.frames import not_asked
 from katayori.metrics.intervals import with_interval
 from katayori.report.explorers import explorer
-from katayori.report.tables import BOX, escape, show, show_text
+from katayori.report.tables import BOX, escape, glossary, show, show_text
 
 HOSTILE = "<script>alert(1)</script><img src=x onerror=y>\x1b[31m\u202eevil\x00\ud800&amp; $x$"
 
@@ -212,3 +212,12 @@ def test_intervals_of_models_say_what_they_rest_on():
         show(frame.assign(n=None, n_invalid=np.nan), 3, "A", "", few),
     ):
         assert repr(shown).startswith("A\n")
+
+
+def test_the_glossary_is_japanese_in_japanese_but_for_the_english_terms(monkeypatch):
+    english = show(glossary())
+    monkeypatch.setenv("KATAYORI_LANG", "ja")
+    rows = zip(*[iter(cells(english))] * 4, *[iter(cells(show(glossary())))] * 4, strict=True)
+    for term, name, meaning, function, *japanese in rows:
+        assert japanese[:2] == [name, term] and japanese[3] == function
+        assert japanese[2] != meaning and not re.search("[a-z]{3,} (?!test)[a-z]{3,}", japanese[2])

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 MAX_CELL, SHORT = 300, 28
 MAX_TEXT = 20_000
-#: Columns of what models and others wrote, which is never translated.
-AS_THEY_ARE = ("text", "answer")
+#: Columns of what models and others wrote, and of English terms; these are never translated.
+AS_THEY_ARE = ("text", "answer", "term")
 #: More rows than these scroll in a box of fixed height; more than those are not shown.
 SCROLLS, MOST_ROWS = 12, 1_000
 #: The box on the screen and on paper; pages, which allow no style of an output, have the same.
@@ -97,16 +97,17 @@ def terms() -> "pd.DataFrame":
 def glossary(paper: str | None = None) -> "pd.DataFrame":
     """The terms of a paper's notebook, or all of them (data/glossary.yaml).
 
-    Columns: term, 日本語, meaning, function. `function` is where the library defines or computes
-    it, such as "metrics.agreement: alpha_jackknife". A paper that no term names has the terms of
-    all papers. Raises KatayoriError for an unknown paper.
+    Columns: term, 日本語 (the other way round in Japanese), meaning, function. `function` is where
+    the library defines or computes it, such as "metrics.agreement: alpha_jackknife". A paper that
+    no term names has the terms of all papers. Raises KatayoriError for an unknown paper.
     """
     found = terms().rename(columns={"ja": "日本語", "see": "function"})
     if paper is not None:
         expect(paper, (*paper_facts.ids(), "overview"), "paper of the glossary")
         found = found[[papers == "all" or paper in papers for papers in found["papers"]]]
     found["function"] = found["function"].str.replace(r"\.(\w+)$", r": \1", regex=True)
-    return found[["term", "日本語", "meaning", "function"]].reset_index(drop=True)
+    names = ["term", "日本語"] if paths.language() == "en" else ["日本語", "term"]
+    return found[[*names, "meaning", "function"]].reset_index(drop=True)
 
 
 # -- what is shown ---------------------------------------------------------------------------------
