@@ -16,9 +16,15 @@ from katayori import paths
 
 _PLACE = re.compile(r"\{(\w+)\}")
 #: A place as `_pattern` has it.
-_HELD = re.compile(r"\(\?P<\w+>\.\*\?\)")
+_HELD = re.compile(r"\(\?P<\w+>[^)]*\)")
+#: What a place may hold: of the name n a number alone, which makes short sentences safe.
+_HOLDS = {"n": r"-?[\d,.]*\d"}
 #: What stands before the text of a line: blanks, and the signs of headings, lists and quotations.
 _BEFORE = re.compile(r"\s*(?:(?:#+|[-*>]|\d+\.)\s+)*")
+#: What stands before a printed sentence: who speaks of what, or how often something was said.
+_SPEAKER = re.compile(r"\s*(?:\d+ x |(?:\S+ ){0,3}?\S+?(?::\s+|\s{3,}))(?=\S)")
+#: Places of this name hold what models and servers wrote, which is never translated.
+_RAW = "raw"
 #: Letters at the beginning of a sentence, by which it is looked up.
 _KEY = 4
 
@@ -49,6 +55,14 @@ def told(text: str, context: str = "") -> str:
     return "".join(_line(line, chosen) for line in text.splitlines(keepends=True))
 
 
+def _printed(line: str) -> str:
+    """A printed line; of one that is no message the part behind who speaks."""
+    shown, speaker = told(line), _SPEAKER.match(line)
+    if shown != line or not speaker:
+        return shown
+    return speaker[0] + _printed(line[speaker.end() :])
+
+
 def _key(text: str, context: str) -> str:
     return f"{context}\4{text}" if context else text
 
@@ -67,9 +81,13 @@ def _told(text: str, chosen: str) -> str | None:
     texts, sentences = _catalogue(chosen)
     if text in texts:
         return texts[text]
+    parts = text.split("; ")
+    shown = [_printed(part) for part in parts] if len(parts) > 1 else parts
+    if not any(one in parts for one in shown):
+        return "；".join(shown)
     for pattern, message in (*sentences.get(text[:_KEY], ()), *sentences.get("", ())):
         if found := pattern.fullmatch(text):
-            held = {name: told(one) for name, one in found.groupdict().items()}
+            held = {n: one if n == _RAW else _printed(one) for n, one in found.groupdict().items()}
             return _PLACE.sub(lambda place: held[place[1]], message)  # noqa: B023 (called here)
     return None
 
@@ -98,7 +116,7 @@ def _pattern(message: str) -> re.Pattern[str]:
     """What a sentence looks like once its places are filled."""
     parts = _PLACE.split(message)
     for n, part in enumerate(parts):
-        parts[n] = f"(?P<{part}>.*?)" if n % 2 else re.escape(part)
+        parts[n] = f"(?P<{part}>{_HOLDS.get(part, '.*?')})" if n % 2 else re.escape(part)
     return re.compile("".join(parts))
 
 
@@ -109,8 +127,10 @@ class _Printed:
         self._stream = stream
 
     def write(self, text: str) -> int:
-        """Writes the text, translated line by line; gives how many letters came."""
-        self._stream.write(told(text))
+        """Writes the text, translated; gives how many letters came."""
+        lines = text.splitlines(keepends=True)
+        is_whole = len(lines) > 1 and _told(text.strip(), paths.language()) is not None
+        self._stream.write(told(text) if is_whole else "".join(map(_printed, lines)))
         return len(text)
 
     def __getattr__(self, name: str) -> Any:

@@ -226,8 +226,8 @@ def main(argv: list[str] | None = None) -> int:
     """
     code = 2
     try:
-        check_environment()
         print_in_language()
+        check_environment()
         args = vars(parsed(_words(sys.argv[1:] if argv is None else argv)))
         function = _function(args["command"])
         with _environment(filled(OwnServer, args)):

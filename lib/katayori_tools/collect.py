@@ -18,6 +18,7 @@ from itertools import chain
 from typing import IO, Any
 
 from katayori.errors import KatayoriError
+from katayori.language import told
 from katayori.prompting.answer_store import Store
 from katayori.prompting.models import Endpoint, Model, abilities, digest_of
 from katayori.prompting.replies import NO_MONEY, ServerError, failed
@@ -176,8 +177,8 @@ def _wait_before_retry(sender: Sender, asked: float, attempt: int) -> float:
     backoff = min(MAX_WAIT, 0.5 * 2**attempt) * (0.5 + random.random() / 2)
     wait = min(MAX_RETRY_AFTER, max(backoff, asked))
     if asked > LONG_WAIT:
-        told = f"it asks to be left alone for {asked:.0f} s (Retry-After); a request that hears"
-        sender.announce("wait", f"{told} this is asked again after {wait:.0f} s")
+        cause = f"it asks to be left alone for {asked:.0f} s (Retry-After); a request that hears"
+        sender.announce("wait", f"{cause} this is asked again after {wait:.0f} s")
     return wait
 
 
@@ -201,8 +202,8 @@ async def ask_one(
                 continue
             cause = sender.hide(str(e))[:300]
             if status == NO_MONEY:
-                told = f"{sender.endpoint.name}: no money is left: {cause}"
-                raise KatayoriError(f"{told}; what was answered is kept, pay and go on") from None
+                cause = f"{sender.endpoint.name}: no money is left: {cause}"
+                raise KatayoriError(f"{cause}; what was answered is kept, pay and go on") from None
             if tries < retries and (status in (408, 409, 429) or status >= 500):
                 sender.announce("retry", f"{cause[:200]}; asked again, up to {retries} times")
                 await sleep(_wait_before_retry(sender, getattr(e, "wait", 0.0), tries))
@@ -429,17 +430,19 @@ async def collect(
 def why_unread(heard: Sequence[Answered], read: Reads) -> str:
     """Why nothing goes on: what answers are that cannot be read, and what can be done."""
     outcomes = Counter(read(heard))
-    counted = ", ".join(f"{AS_SHOWN.get(kind, kind)} {n}" for kind, n in outcomes.most_common())
-    told = f"of the first {len(heard)} answers none can be read ({counted})"
+    counted = ", ".join(
+        f"{told(AS_SHOWN.get(kind, kind))} {n}" for kind, n in outcomes.most_common()
+    )
+    why = f"of the first {len(heard)} answers none can be read ({counted})"
     if outcomes.most_common(1)[0][0] == "truncated":
         remedy = cut_short(answer for _, answer in heard)
     else:
         said = Counter(answer.error or answer.text for _, answer in heard)
         text = visible(" ".join(said.most_common(1)[0][0].split())[:100])
-        told += f"; most often: {text or 'nothing was written'}"
+        why += f"; most often: {text or 'nothing was written'}"
         asks_again = outcomes["error"] == len(heard)
         remedy = "to ask these again, run it again" if asks_again else "other words: PROMPTS=FOLDER"
-    return f"{told}; {remedy}; to ask on all the same: ARGS=--keep-asking"
+    return f"{why}; {remedy}; to ask on all the same: ARGS=--keep-asking"
 
 
 def cut_short(answers: Iterable[Response]) -> str:
@@ -448,8 +451,8 @@ def cut_short(answers: Iterable[Response]) -> str:
     if not cut:
         return ""
     limit, more = max(cut), max(ENOUGH, 4 * max(cut))
-    told = f"{len(cut)} answers are cut at a limit of up to {limit} tokens, thoughts included"
-    return f"{told}; MAX_TOKENS={more} asks these again"
+    cause = f"{len(cut)} answers are cut at a limit of up to {limit} tokens, thoughts included"
+    return f"{cause}; MAX_TOKENS={more} asks these again"
 
 
 def progress_line(summary: Summary, started: float) -> str:
@@ -459,7 +462,7 @@ def progress_line(summary: Summary, started: float) -> str:
     eta = f"{left / rate / 60:.1f} min left" if rate else "no rate yet"
     words = AS_SHOWN if summary.read else {}
     counted = sorted((summary.read or summary.outcomes).items())
-    outcomes = " ".join(f"{words.get(kind, kind)} {n}" for kind, n in counted)
+    outcomes = " ".join(f"{told(words.get(kind, kind))} {n}" for kind, n in counted)
     done = f"{summary.stored + summary.asked}/{summary.total}"
     return f"{done}  {rate:.1f}/s  {eta}  {cost}  [{outcomes}]"
 

@@ -12,9 +12,10 @@ from urllib.parse import urlsplit
 
 from katayori import paths
 from katayori.errors import KatayoriError
+from katayori.language import told
 from katayori.prompting import models
 from katayori.provenance import version
-from katayori.report.tables import visible
+from katayori.report.tables import visible, width_of
 from katayori_tools import environment
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
@@ -59,7 +60,7 @@ def _data(_: str) -> Iterator[Line]:
     for row in datasets.table().itertuples():
         state = ABSENT if row.status == "absent" else OK
         remedy = f"; make data ARGS={row.id}" if (state, row.access) == (ABSENT, "download") else ""
-        yield state, f"data {row.id}", f"{row.status} ({row.access}){remedy}"
+        yield state, f"{told('data')} {row.id}", f"{row.status} ({row.access}){remedy}"
 
 
 def _endpoints(_: str) -> Iterator[Line]:
@@ -68,7 +69,7 @@ def _endpoints(_: str) -> Iterator[Line]:
         if endpoint.kind != "simulated":
             state, text = _endpoint(endpoint)
             returned = known.get(endpoint.supports.get("logprobs"), "unknown, see --probe")
-            yield state, f"endpoint {name}", f"{text}; log-probabilities: {returned}"
+            yield state, f"{told('endpoint')} {name}", f"{text}; log-probabilities: {returned}"
 
 
 def _endpoint(endpoint: models.Endpoint) -> tuple[str, str]:
@@ -100,7 +101,7 @@ def _probe(model_id: str) -> Iterator[Line]:
 
     model, endpoint = models.get_model(model_id)
     returned, text = asyncio.run(planning.probe_logprobs(model, endpoint))
-    yield OK if returned else ABSENT, f"probe {model_id}", text
+    yield OK if returned else ABSENT, f"{told('probe')} {model_id}", text
 
 
 def doctor(*, probe: str = "") -> int:
@@ -117,6 +118,12 @@ def doctor(*, probe: str = "") -> int:
             cause = "" if isinstance(error, KatayoriError) else f"{type(error).__name__}: "
             lines = [(PROBLEM, examine.__name__.removeprefix("_"), f"{cause}{error}"[:300])]
         for state, subject, text in lines:
-            print(f"{state:<8}{subject:<28}{visible(text)}")  # the probe repeats what a server said
+            # The probe repeats what a server said.
+            print(f"{_wide(told(state), 8)}{_wide(told(subject), 28)}{told(visible(text))}")
             is_broken |= state == PROBLEM
     return int(is_broken)
+
+
+def _wide(text: str, width: int) -> str:
+    """The text with blanks up to this width."""
+    return text + " " * max(1, width - width_of(text))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from katayori import profiles
 from katayori.errors import KatayoriError, UnavailableError
+from katayori.language import told
 from katayori.papers import get_paper, paper_ids
 from katayori.prompting.answer_store import Store
 from katayori.prompting.models import Endpoint, Model, registry
@@ -98,15 +99,15 @@ def expected(
     """
     import pandas as pd
 
-    told = ["prompt_tokens", "completion_tokens", "latency"]
+    counts = ["prompt_tokens", "completion_tokens", "latency"]
     waiting = {request.key for request in store.pending(requests, cut_below=max_tokens)}
     rows = {}
     for q, answer in store.get(requests):
-        of_answer = [q.key not in waiting, *(getattr(answer, name, None) for name in told)]
+        of_answer = [q.key not in waiting, *(getattr(answer, name, None) for name in counts)]
         most = most_tokens(q, max_tokens)
         rows[q.key] = [q.prompt_hash, approximate_tokens(q), most, *of_answer]
-    columns = ["prompt", "ours", "most", "answered", *told]
-    frame = pd.DataFrame(list(rows.values()), columns=columns).astype(dict.fromkeys(told, float))
+    columns = ["prompt", "ours", "most", "answered", *counts]
+    frame = pd.DataFrame(list(rows.values()), columns=columns).astype(dict.fromkeys(counts, float))
     answered = frame["answered"].astype(bool)
     pending, pilot = frame[~answered], frame[answered]
     counted = pilot[pilot["prompt_tokens"] > 0]
@@ -176,11 +177,11 @@ def estimate(
         raise KatayoriError("a simulated model costs nothing: name a real one with MODELS=")
     _show(rows)
     profile = "recorded" if pilot == "recorded" else chosen.profile
-    told = list(_of_pilots(answered, replace(chosen, profile=profile)))
-    if pilot == "recorded" and not told:
+    found = list(_of_pilots(answered, replace(chosen, profile=profile)))
+    if pilot == "recorded" and not found:
         print("nothing is recorded of these models in these papers that would be a pilot")
     pilots = "how many to ask: a pilot says it, make live PAPERS=02 MODELS=... LIMIT=10 (02-05)"
-    print("\n".join(told) or f"{pilots}, estimate again")
+    print("\n".join(found) or f"{pilots}, estimate again")
     return 0
 
 
@@ -200,7 +201,7 @@ def _show(rows: list[dict[str, Any]]) -> None:
     frame["cost_usd"] = list(map(_dollars, frame["cost_low_usd"], frame["cost_high_usd"]))
     shown = frame[["half_width", "cost_usd", "calls", "stored", "clusters", "minutes"]]
     rounded = shown.round({"half_width": 2, "minutes": 1}).reset_index()
-    print(rounded.to_string(index=False, na_rep="unknown", line_width=WIDTH))
+    print(straight(rounded, na_rep=told("unknown"), line_width=WIDTH))
     known = frame.dropna(subset="cost_high_usd")
     low, high = known["cost_low_usd"].sum(), known["cost_high_usd"].sum()
     total = f"${low:,.2f} to ${high:,.2f}" if len(known) else "price unknown"
@@ -212,12 +213,20 @@ def _show(rows: list[dict[str, Any]]) -> None:
     print(HALF_WIDTH)
 
 
+def straight(table: "pd.DataFrame", **how: Any) -> str:
+    """A table for a terminal, its headings in the reader's language, wide letters counted twice."""
+    import pandas as pd
+
+    with pd.option_context("display.unicode.east_asian_width", True):
+        return table.rename(columns=told).to_string(index=False, **how)
+
+
 def _dollars(low: float, high: float) -> str:
     """A cost from low to high; what is small is not shown as nothing."""
     if math.isnan(high):
-        return "unknown"
-    told = [f"{one:,.2f}" if one >= 0.01 or not one else "<0.01" for one in (low, high)]
-    return " to ".join(dict.fromkeys(told))
+        return told("unknown")
+    ends = [f"{one:,.2f}" if one >= 0.01 or not one else "<0.01" for one in (low, high)]
+    return told(" to ", "range").join(dict.fromkeys(ends))
 
 
 # -- how many to ask, after a pilot ----------------------------------------------------------------
@@ -354,19 +363,19 @@ def advice(answers: "pd.DataFrame", there: int, of: Measured) -> str:
     by_position = found.loc[found["bound_share"] > BOUND_ABOVE, prompt]
     kept = counted[~counted[prompt].isin(by_position)]
     first = next(iter(of.facets))
-    told = f"{of.name}; of {of.facets[first]} there are {there}"
+    parts = [f"{of.name}; of {of.facets[first]} there are {there}"]
     if len(kept) < len(counted):
         left = "prompts that are answered by position are left out"
-        told += f"; {left}, of which more answers would tell no more"
+        parts.append(f"{left}, of which more answers would tell no more")
     if kept.empty:
-        return f"{told}; no answer is left"
+        return told("; ".join([*parts, "no answer is left"]))
     table = designs(kept, of)
     if left_out := table.attrs["left_out"]:
-        told += f"; {left_out} left out, which lack answers"
+        parts.append(f"{left_out} left out, which lack answers")
     if table[first].iloc[0] < PILOT:
-        told += f"; too few to say, ask at least LIMIT={PILOT}"
-    shown = table.rename(columns=dict(of.facets))
-    return f"{told}\n{shown.to_string(index=False, float_format='{:.1f}'.format)}"
+        parts.append(f"too few to say, ask at least LIMIT={PILOT}")
+    shown = table.rename(columns=dict(of.facets)).assign(status=table["status"].map(told))
+    return f"{told('; '.join(parts))}\n{straight(shown, float_format='{:.1f}'.format)}"
 
 
 def designs(counted: "pd.DataFrame", of: Measured) -> "pd.DataFrame":

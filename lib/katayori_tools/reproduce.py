@@ -25,6 +25,7 @@ from typing import Any, cast
 from katayori import paths, profiles, run_folders
 from katayori.data import paper_facts
 from katayori.errors import KatayoriError
+from katayori.language import told
 from katayori.papers.items import own_files
 from katayori.paths import sha256
 from katayori_tools import notebooks
@@ -264,7 +265,7 @@ def kernel_settings(private: Path) -> dict[str, str]:
 
 def say(paper: str, text: str) -> None:
     """One progress line on stderr."""
-    print(f"{paper:<16} {text}", file=sys.stderr, flush=True)
+    print(f"{paper:<16} {told(text)}", file=sys.stderr, flush=True)
 
 
 def _run(job: Job) -> str:
@@ -386,7 +387,7 @@ def _execute(job: Job, output: Path) -> None:
     if paths.language() != "en":
         book = output
         book.write_text(notebooks.in_language(job.notebook), encoding="utf-8")
-    bar = {"bar_format": f"{job.paper:<16} cell {{n}}/{{total}}\n", "leave": False}
+    bar = {"bar_format": f"{job.paper:<16} {told('cell')} {{n}}/{{total}}\n", "leave": False}
     for is_again in (False, True):
         try:
             papermill.execute_notebook(
