@@ -23,7 +23,8 @@ _HOLDS = {"n": r"-?[\d,.]*\d"}
 _BEFORE = re.compile(r"\s*(?:(?:#+|[-*>]|\d+\.)\s+)*")
 #: What stands before a printed sentence: who speaks of what, or how often something was said.
 _SPEAKER = re.compile(r"\s*(?:\d+ x |(?:\S+ ){0,3}?\S+?(?::\s+|\s{3,}))(?=\S)")
-#: Places of this name hold what models and servers wrote, which is never translated.
+_OURS = "katayori: "
+#: Places of such names hold what models, servers and users wrote, which is never translated.
 _RAW = "raw"
 #: Letters at the beginning of a sentence, by which it is looked up.
 _KEY = 4
@@ -57,6 +58,8 @@ def told(text: str, context: str = "") -> str:
 
 def _printed(line: str) -> str:
     """A printed line; of one that is no message the part behind who speaks."""
+    if line.startswith(_OURS):  # an error in one line
+        return _OURS + _printed(line.removeprefix(_OURS))
     shown, speaker = told(line), _SPEAKER.match(line)
     if shown != line or not speaker:
         return shown
@@ -87,7 +90,10 @@ def _told(text: str, chosen: str) -> str | None:
         return "；".join(shown)
     for pattern, message in (*sentences.get(text[:_KEY], ()), *sentences.get("", ())):
         if found := pattern.fullmatch(text):
-            held = {n: one if n == _RAW else _printed(one) for n, one in found.groupdict().items()}
+            held = {
+                n: one if n.startswith(_RAW) else _printed(one)
+                for n, one in found.groupdict().items()
+            }
             return _PLACE.sub(lambda place: held[place[1]], message)  # noqa: B023 (called here)
     return None
 

@@ -36,6 +36,7 @@ from katayori_tools.collect import (
     why_unread,
 )
 from katayori_tools.notebooks import LAST, names, output_file, writable
+from katayori_tools.planning import straight
 
 #: What an endpoint may lack, by the kind of prompt that needs it.
 CANNOT = {
@@ -284,7 +285,7 @@ def answers() -> None:
         table[name] = table[name].map(printable)
     if not table["series"].any():
         table = table.drop(columns="series")
-    print(table.to_string(index=False, line_width=250))
+    print(straight(table, line_width=250))
 
 
 def printable(text: str) -> str:
