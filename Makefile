@@ -143,7 +143,7 @@ nb: setup  ## execute the committed notebooks in place on their default paramete
 	$(KATAYORI) nb $(call option,PAPERS,papers) $(WORDS)
 
 .PHONY: review
-review: setup  ## a form for readers of the Japanese items in outputs/review (PAPERS=; ARGS="--read FILE...")
+review: setup  ## a form for readers of the Japanese items in outputs/review (PAPERS=; ARGS="--read FILE..."; ARGS=--messages: of the Japanese texts)
 	$(KATAYORI) review $(call option,PAPERS,papers) $(WORDS)
 
 .PHONY: slides

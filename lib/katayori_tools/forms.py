@@ -3,6 +3,7 @@
 `katayori review` writes a form a reader; with `--read` it checks filled-in forms, prints how far
 readers agree and enters what they said into the log beside the items. `reviewed` is the word of a
 native reader: what a machine read is logged as a machine's reading, never as `reviewed: true`.
+With `--messages` it writes one of the Japanese catalogues, each message below its English text.
 
 `katayori construct FOLDER` goes from seed cases to validated ones, as JUBAKU-v2 was made (JU-3 to
 JU-7). Each step writes a file into the folder and the next waits for what people do with it, so the
@@ -23,6 +24,7 @@ from typing import Any, Literal
 
 import pandas as pd
 import yaml
+from babel.messages.pofile import read_po
 
 from katayori import paths
 from katayori.data import files, jubaku
@@ -56,6 +58,8 @@ JUDGED = {
 FREE = ["suggestion", "comment"]
 COLUMNS = ["reader", "kind", "folder", "item_id", "items", "text", *JUDGED, *FREE]
 TEXT = ["folder", "item_id"]
+#: The folder of catalogues, below data/locale.
+JAPANESE = "ja"
 
 #: The paper does not tell; ours is the main prompt, in both orders (JU-4).
 SCREENED_WITH = "ju_1_ja"
@@ -75,22 +79,24 @@ _RULE = re.compile(r"^[ \t]*(?:`{3}\w*|[-*_=]{3,})[ \t]*$\n?", re.M)
 Row = dict[str, Any]
 
 
-def review(*, papers: Papers = "", read: Sequence[str] = ()) -> None:
+def review(*, papers: Papers = "", read: Sequence[str] = (), messages: bool = False) -> None:
     """Write a form, or read filled-in copies of it back.
 
     Args:
         papers: whose texts are read; all without one. read: filled-in forms to read back.
+        messages: a form of the Japanese catalogues instead of the items.
     """
     if read:
         _read([Path(name) for name in read])
         return
-    path = paths.outputs_dir() / "review" / "form.csv"
+    name, task = ("messages.csv", "messages") if messages else ("form.csv", "review")
+    path = paths.outputs_dir() / "review" / name
     if path.exists():
         raise KatayoriError(f"{path} exists; a form is never written over")
-    texts = items_of(names(papers) or paper_ids())
+    texts = messages_of() if messages else items_of(names(papers) or paper_ids())
     if texts.empty:
         raise KatayoriError("no Japanese items in the papers asked for")
-    write_form(path, texts.reindex(columns=COLUMNS, fill_value=""), "review")
+    write_form(path, texts.reindex(columns=COLUMNS, fill_value=""), task)
     print(f"{len(texts):,} texts to read; each reader fills in a copy of {path}")
 
 
@@ -196,6 +202,18 @@ def _texts(one: paper_files.StudySet) -> pd.DataFrame:
     return pd.DataFrame(made)
 
 
+def messages_of() -> pd.DataFrame:
+    """Every message of the Japanese catalogues once, below its English; columns of `items_of`."""
+    rows = []
+    for path in sorted((paths.registry("locale") / JAPANESE).rglob("*.po")):
+        with path.open(encoding="utf-8") as file:
+            for one in (message for message in read_po(file) if message.id and message.string):
+                digest = hashlib.sha256(f"{one.context}{one.id}".encode()).hexdigest()
+                text = f"英語：{one.id}\n日本語：{one.string}"
+                rows.append([JAPANESE, digest[:10], 1, text, path.stem])
+    return pd.DataFrame(rows, columns=[*TEXT, "items", "text", "cluster"]).drop_duplicates(TEXT)
+
+
 # -- reading forms back ----------------------------------------------------------------------------
 
 
@@ -203,7 +221,8 @@ def _read(forms: Sequence[Path]) -> None:
     """Check the forms, print the agreement, write the logs."""
     told = pd.concat([read_reader(path) for path in forms], ignore_index=True)
     papers = [one for one in paper_ids() if told["folder"].str.startswith(one).any()]
-    today = items_of(papers or paper_ids())
+    of_messages = told["folder"].eq(JAPANESE).all()
+    today = messages_of() if of_messages else items_of(papers or paper_ids())
     whole = checked(told, today)
     print(agreement(whole).to_string(index=False, na_rep="", float_format="{:.3f}".format))
     for (folder, _), mine in whole.groupby(["folder", "reader"], sort=False):
@@ -297,7 +316,7 @@ def write_log(folder: str, mine: pd.DataFrame, n: int) -> dict[str, Any]:
     the files of the items keep their own `reviewed`. `decision` is `open` until somebody writes
     `accepted`, or `refused` and why.
     """
-    place = paths.data_dir() / "study" / folder
+    place = paths.data_dir() / ("locale" if folder == JAPANESE else "study") / folder
     log = _log(place)
     is_open = (mine[FREE] != "").any(axis=1) | (mine[list(JUDGED)] == NO).any(axis=1)
     rows = mine.loc[is_open, ["item_id", *JUDGED, *FREE]].to_dict("records")
@@ -321,8 +340,11 @@ def _log(place: Path) -> dict[str, Any]:
     path = place / files.REVIEW_LOG
     if path.exists():
         return dict(files.read_checked(ReviewLog, path, "review log"))
-    heads = [head for _, head in files.documents(place, "", "file of items") if "canary" in head]
-    kept = {name: heads[0][name] for name in ("canary", "notice")}
+    kept = {}
+    if place.name != JAPANESE:
+        items = files.documents(place, "", "file of items")
+        head = next(head for _, head in items if "canary" in head)
+        kept = {name: head[name] for name in ("canary", "notice")}
     return kept | {
         "about": "who read the items, and what was decided about what they said; "
         "decision: open, accepted, or refused and why. A machine's reading is no review.",

@@ -171,3 +171,36 @@ def test_other_columns_empty_forms_and_one_reader_twice(desk):
     other.write_text("a,b\n1,2\n", encoding="utf-8")
     assert "has the columns a, b" in desk("--read", str(other), code=2)
     assert "not found: none.csv" in desk("--read", "none.csv", code=2)
+
+
+def test_the_japanese_of_catalogues_is_read_beside_the_english(desk):
+    """A row a message, of every catalogue; read back and logged like items."""
+    catalogues = paths.data_dir() / "locale" / "ja"
+    (catalogues / "below").mkdir(parents=True)
+    head = 'msgid ""\nmsgstr "Language: ja\\n"\n\n'
+    for name, messages in {
+        "a.po": {"yes": "はい", "open": ""},
+        "below/b.po": {"no {n}": "否 {n}"},
+    }.items():
+        text = "\n".join(f'msgid "{one}"\nmsgstr "{other}"\n' for one, other in messages.items())
+        (catalogues / name).write_text(head + text, encoding="utf-8")
+    assert "2 texts to read" in desk("--messages") and "never written over" in desk(
+        "--messages", code=2
+    )
+    path = desk.folder / "messages.csv"
+    assert "過不足なく" in path.with_suffix(".md").read_text(encoding="utf-8")
+    table = pd.read_csv(path, dtype=str, keep_default_na=False, encoding="utf-8-sig")
+    assert list(table["text"]) == ["英語：yes\n日本語：はい", "英語：no {n}\n日本語：否 {n}"]
+    table.loc[0, ["reader", "kind"]] = ["AK", NATIVE]
+    table[["natural", "answerable", "stereotype_plausible"]] = ["はい", "いいえ", "該当なし"]
+    table.to_csv(path, index=False)
+    assert "ja/review_log.yaml: AK (native reader), 2 of 2 texts read, 2 to decide" in desk(
+        "--read", str(path)
+    )
+    log = yaml.safe_load((catalogues / files.REVIEW_LOG).read_text(encoding="utf-8"))
+    assert log["readings"][0]["reviewed"] and "canary" not in log
+    catalogue = catalogues / "a.po"
+    catalogue.write_text(
+        catalogue.read_text(encoding="utf-8").replace("はい", "ええ"), encoding="utf-8"
+    )
+    assert "has another text now" in desk("--read", str(path), code=2)
