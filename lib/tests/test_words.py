@@ -1,8 +1,8 @@
 """The words of our texts: one Japanese name for each concept, whole sentences, plain English.
 
 Looked at are the notebooks (text, what they print, slides) and their solutions, the pages, the
-README, the teaching plan, and the texts of `data/*.yaml` and `data/papers`. Prompts, items and
-recorded data are frozen and not ours to reword.
+README, the teaching plan, the texts of `data/*.yaml` and `data/papers`, and the catalogues of
+`data/locale`. Prompts, items and recorded data are frozen and not ours to reword.
 """
 
 import ast
@@ -13,6 +13,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 import yaml
+from babel.messages.pofile import read_po
 
 from katayori import paths
 
@@ -140,6 +141,9 @@ def texts() -> list[Text]:
         # other names of a term stand in the glossary so that a search finds it by them
         held = leaves(yaml.safe_load(file.read_text("utf-8")), skip="also")
         found += [Text(file.name, text) for text in held]
+    for file in (ROOT / "data" / "locale").rglob("*.po"):
+        with file.open(encoding="utf-8") as opened:
+            found += [Text(file.name, str(one.string)) for one in read_po(opened) if one.id]
     return found
 
 
