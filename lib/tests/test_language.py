@@ -13,16 +13,20 @@ from katayori import language
 from katayori_tools import notebooks, pages
 
 FOLDER = ROOT / "data" / "locale" / "ja" / "LC_MESSAGES"
+#: Notebooks that are whole in Japanese; the catalogues of the others are still to be filled.
+WHOLE = ["04_jubaku_v2"]
 #: Latin words that stand in Japanese texts: names, marks of statistics, what is written in code.
 NAMES = """
-    API BBQ BH BS CSV Claude Fisher GPL GPT HTML HTTP Instruct JBBQ JBNLI JSON JSONL JUBAKU Katayori
-    LLM MIT OpenAI PDF Pearson Python README SD SSQA Sonnet Spearman Thinking URL UTF YAML Yates
-    None abs answers bn check error filtered invalid len log nan nb neutral ok oss permutation
-    refusal test truncated
+    API AUC BBQ BH BS CSV Claude Fisher GPL GPT HTML HTTP Instruct JBBQ JBNLI JSON JSONL JUBAKU
+    Katayori LLM MIT OpenAI PDF Pearson Python README SD SSQA Sonnet Spearman Thinking URL UTF YAML
+    Yates None abs answers basic basicP bn check error filtered invalid len log nan nb neutral ok
+    oss permutation refusal test truncated
 """.split()
+#: Commands, which lines of the terminal show; there names of options and fields stand alone.
+COMMANDS = re.compile(r"\b(?:make|git|pip|python|unset)( [a-z%-][^ 、。（）：；]*)+|Hugging Face")
 #: What is no prose: code, places, links, names of files, prompts and simulated respondents.
 NO_PROSE = re.compile(
-    r"`[^`]*`|P\([^)]*\)|\{\w+\}|\]\([^)]*\)|https?://\S+|<[^>]*>"
+    r"`[^`]*`|[A-Za-z]+\([^)]*\)|\{\w+\}|\]\([^)]*\)|https?://\S+|<[^>]*>"
     r"|[A-Za-z0-9]+(?:[-_/.=][A-Za-z0-9{}]+)+|[A-Z]+(?:_[A-Z]+)*=\S*"
 )
 WORD = re.compile("[A-Za-z]{2,}")
@@ -73,16 +77,14 @@ def shown(book: dict[str, Any]) -> list[str]:
     return found
 
 
-TRANSLATED = [book for book in BOOKS if (FOLDER / "notebooks" / f"{book.stem}.po").exists()]
-
-
-@pytest.mark.parametrize("book", TRANSLATED, ids=lambda book: book.stem)
-def test_a_notebook_is_whole(book):
+@pytest.mark.parametrize("book", BOOKS, ids=lambda book: book.stem)
+def test_a_notebook_is_in_its_catalogue(book):
     english = shown(json.loads(book.read_text("utf-8")))
     held = {one.english: one.japanese for one in messages()}
     own = {one.english for one in messages() if one.file == f"notebooks/{book.stem}.po"}
-    assert [line for line in english if not held.get(line)] == []
+    assert [line for line in english if line not in held] == []
     assert own - set(english) == set(), "left over"
+    assert book.stem not in WHOLE or [line for line in english if not held[line].strip()] == []
 
 
 def test_a_catalogue_has_one_line_a_text_and_nothing_fuzzy():
@@ -91,11 +93,12 @@ def test_a_catalogue_has_one_line_a_text_and_nothing_fuzzy():
         text = path.read_text("utf-8")
         assert [line for line in text.splitlines() if not form.match(line)] == [], path.name
         assert ", fuzzy" not in text and "\r" not in text
-    assert [one for one in messages() if not one.japanese.strip()] == []
+    empty = {one.file for one in messages() if not one.japanese.strip()}
+    assert {file for file in empty if not file.startswith("notebooks/")} == set()
 
 
 def test_places_are_the_same_each_once():
-    for one in messages():
+    for one in filter(lambda one: one.japanese, messages()):
         places, theirs = (re.findall(r"\{(\w+)\}", text) for text in (one.english, one.japanese))
         assert sorted(places) == sorted(theirs), one
         assert len(set(places)) == len(places), one
@@ -115,14 +118,18 @@ def test_a_translation_is_japanese():
         prose = NO_PROSE.sub("", one.japanese)
         if one.japanese.startswith("^"):  # a regular expression
             continue
-        english = [word for word in WORD.findall(prose) if word not in NAMES]
+        if one.file == "tools.po":
+            english = re.findall("[A-Za-z]{2,} [A-Za-z]{2,}", COMMANDS.sub("", prose))
+        else:
+            english = [word for word in WORD.findall(prose) if word not in NAMES]
         wrong += [(one.file, one.japanese, english)] if english else []
-        wrong += [(one.file, one.japanese, hit) for hit in GAP.findall(one.japanese)]
+        gaps = (gap for line in one.japanese.splitlines() for gap in GAP.findall(line))
+        wrong += [(one.file, one.japanese, gap) for gap in gaps]
         wrong += [(one.file, one.japanese, hit[0]) for hit in HALF.finditer(prose)]
     assert wrong == []
 
 
-@pytest.mark.parametrize("book", TRANSLATED, ids=lambda book: book.stem)
+@pytest.mark.parametrize("book", WHOLE)
 def test_a_notebook_says_the_same_numbers_and_marks(book):
     """Numbers in digits, code and bold words are those of the English; marks are seen as such."""
 
@@ -131,7 +138,7 @@ def test_a_notebook_says_the_same_numbers_and_marks(book):
         return sorted(float(one.replace(",", "")) for one in found)
 
     for one in messages():
-        if one.file != f"notebooks/{book.stem}.po" or one.english.startswith("^"):
+        if one.file != f"notebooks/{book}.po" or one.english.startswith("^"):
             continue
         plain = [re.sub(r"`[^`]*`", "", text) for text in (one.english, one.japanese)]
         if "日本語の要約" not in one.english:

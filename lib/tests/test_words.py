@@ -143,7 +143,10 @@ def texts() -> list[Text]:
         found += [Text(file.name, text) for text in held]
     for file in (ROOT / "data" / "locale").rglob("*.po"):
         with file.open(encoding="utf-8") as opened:
-            found += [Text(file.name, str(one.string)) for one in read_po(opened) if one.id]
+            held = [
+                line for one in read_po(opened) if one.id for line in str(one.string).split("\n")
+            ]
+        found += [Text(file.name, line) for line in held]
     return found
 
 
