@@ -9,6 +9,7 @@ of numbers.
 
 import re
 import sys
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -17,10 +18,13 @@ from katayori import paths
 _PLACE = re.compile(r"\{(\w+)\}")
 #: A place as `_pattern` has it.
 _HELD = re.compile(r"\(\?P<\w+>[^)]*\)")
-#: What a place may hold: of the name n a number alone, which makes short sentences safe.
+#: What a place may hold: of the name n (n_2 ...) a number alone, which makes short sentences safe.
 _HOLDS = {"n": r"-?[\d,.]*\d"}
 #: What stands before the text of a line: blanks, and the signs of headings, lists and quotations.
 _BEFORE = re.compile(r"\s*(?:(?:#+|[-*>]|\d+\.)\s+)*")
+#: What stands between texts that are translated one by one.
+_BETWEEN = {"; ": "；", ", ": "、"}
+_JAPANESE = re.compile("[ぁ-ヶ一-鿿]")
 #: What stands before a printed sentence: who speaks of what, or how often something was said.
 _SPEAKER = re.compile(r"\s*(?:\d+ x |(?:\S+ ){0,3}?\S+?(?::\s+|\s{3,}))(?=\S)")
 _OURS = "katayori: "
@@ -84,11 +88,26 @@ def _told(text: str, chosen: str) -> str | None:
     texts, sentences = _catalogue(chosen)
     if text in texts:
         return texts[text]
-    parts = text.split("; ")
+    return (
+        _listed(text, "; ")
+        or _filled(text, sentences.get(text[:_KEY], ()))
+        or _listed(text, ", ")
+        or _filled(text, sentences.get("", ()))
+    )
+
+
+def _listed(text: str, between: str) -> str | None:
+    """The translation of a list of which each part has one or is Japanese."""
+    parts = text.split(between)
     shown = [_printed(part) for part in parts] if len(parts) > 1 else parts
-    if not any(one in parts for one in shown):
-        return "；".join(shown)
-    for pattern, message in (*sentences.get(text[:_KEY], ()), *sentences.get("", ())):
+    if len(parts) == 1 or any(one in parts and not _JAPANESE.search(one) for one in shown):
+        return None
+    return _BETWEEN[between].join(shown)
+
+
+def _filled(text: str, sentences: Iterable[tuple[re.Pattern[str], str]]) -> str | None:
+    """The translation of a text that is one of these sentences, the first that fits."""
+    for pattern, message in sentences:
         if found := pattern.fullmatch(text):
             held = {
                 n: one if n.startswith(_RAW) else _printed(one)
@@ -107,12 +126,13 @@ def _catalogue(chosen: str) -> _Catalogue:
         with path.open(encoding="utf-8") as file:
             messages = [one for one in read_po(file) if one.id and one.string and not one.fuzzy]
         for one in messages:
-            if _PLACE.search(str(one.id)):
-                begin = _PLACE.split(str(one.id))[0]
+            text = _key(str(one.id), one.context or "")
+            if _PLACE.search(text):
+                begin = _PLACE.split(text)[0]
                 key = begin[:_KEY] if len(begin) >= _KEY else ""
-                read.sentences.setdefault(key, []).append((_pattern(str(one.id)), str(one.string)))
+                read.sentences.setdefault(key, []).append((_pattern(text), str(one.string)))
             else:
-                read.texts[_key(str(one.id), one.context or "")] = str(one.string)
+                read.texts[text] = str(one.string)
     for several in read.sentences.values():
         several.sort(key=lambda both: len(_HELD.sub("", both[0].pattern)), reverse=True)
     return read
@@ -122,7 +142,9 @@ def _pattern(message: str) -> re.Pattern[str]:
     """What a sentence looks like once its places are filled."""
     parts = _PLACE.split(message)
     for n, part in enumerate(parts):
-        parts[n] = f"(?P<{part}>{_HOLDS.get(part, '.*?')})" if n % 2 else re.escape(part)
+        parts[n] = (
+            f"(?P<{part}>{_HOLDS.get(part.split('_')[0], '.*?')})" if n % 2 else re.escape(part)
+        )
     return re.compile("".join(parts))
 
 

@@ -195,7 +195,7 @@ def why_empty(frame: pd.DataFrame, chart: Chart) -> str:
     if marks["value"].notna().any():
         return ""
     words = _words_of(marks["status"])
-    return told("no value is defined") + (f" ({words})" if words else "")
+    return told("no value is defined" + (f" ({words})" if words else ""))
 
 
 # --- the marks ------------------------------------------------------------------------------------
@@ -479,7 +479,7 @@ def looks(names: Iterable[str], kind: str = "model") -> dict[str, Look]:
 
 def _words_of(statuses: pd.Series) -> str:
     """Statuses other than `ok` in words."""
-    return ", ".join(dict.fromkeys(mark(one) for one in statuses if one != "ok"))
+    return told(", ".join(dict.fromkeys(mark(one) for one in statuses if one != "ok")))
 
 
 def wrapped(text: str, width: int) -> str:

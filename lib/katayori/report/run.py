@@ -256,8 +256,8 @@ class Run:
         chart = charts.Chart(**drawing)
         if why := charts.why_empty(frame, chart):
             # Not under its title, which states what is seen in the picture.
-            named = f"{told('Figure')} {name}".replace("_", " ").strip()
-            return tables.nothing(f"{named}: {told(why)}.")
+            named = f"Figure {name}".replace("_", " ").strip()
+            return tables.nothing(told(f"{named}: {why}."))
         fig = charts.draw(frame, **drawing)
         if not name:
             return fig

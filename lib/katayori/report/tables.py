@@ -6,6 +6,7 @@ stands in data/column_names.yaml and data/glossary.yaml.
 
 import html
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from io import BytesIO
@@ -35,6 +36,7 @@ BOX = """<style>
 </style>"""
 #: Dots an inch of figures in notebooks: sharp in print; half of them are an inch on the screen.
 DOTS = 192
+_ARROW = re.compile(r"^→ .*", re.MULTILINE)
 _MARKS = (0x061C, 0x200E, 0x200F, 0xFEFF)
 _HIDDEN = [*range(0x80, 0xA0), *_MARKS, *range(0x202A, 0x202F), *range(0x2066, 0x206A)]
 # Control codes, direction overrides and lone surrogates are spelt out, so that text can neither
@@ -175,8 +177,8 @@ def show(
         age            25.0   [20.0, 30.0]         70
     """
     if not len(frame):
-        why = told(frame.attrs.get("reason") or missing)
-        return nothing(f"{told(caption or 'Table')}: {why}.")
+        why = frame.attrs.get("reason") or missing
+        return nothing(told(f"{told(caption or 'Table')}: {told(why)}.", "empty"))
     left_out = len(frame) - MOST_ROWS
     more = [told(f"… {left_out:,} more rows")] if left_out > 0 else []
     if any(name is not None for name in frame.index.names):
@@ -185,7 +187,7 @@ def show(
         frame = frame.set_axis([" / ".join(filter(None, parts)) for parts in frame], axis=1)
     chosen = list(frame) if columns is None else columns
     shown = _columns(frame.head(MOST_ROWS), chosen, names or {}, digits, scale)
-    caption = "; ".join(filter(None, [told(caption or ""), _denominators(frame, chosen)]))
+    caption = told("; ".join(filter(None, [told(caption or ""), _denominators(frame, chosen)])))
     markup = _markup(shown, caption) + "".join(f"<p>{one}</p>" for one in more)
     if len(frame) > SCROLLS:
         markup = f'{BOX}<div class="katayori-rows">{markup}</div>'
@@ -202,9 +204,7 @@ def _denominators(frame: "pd.DataFrame", columns: Sequence[str]) -> str:
         counts = frame[name].dropna() if name in frame and name not in columns else ()
         if len(counts):
             low, high = int(min(counts)), int(max(counts))
-            counted.append(
-                told(f"{word} {low:,}" if low == high else f"{word} {low:,} to {high:,}")
-            )
+            counted.append(f"{word} {low:,}" if low == high else f"{word} {low:,} to {high:,}")
     return ", ".join(counted)
 
 
@@ -223,7 +223,7 @@ def _columns(
     if "value" in texts and "status" in frame and "status" not in texts:
         why = [_value(one, "status", digits, 1) for one in frame["status"]]
         both = zip(texts["value"], why, strict=True)
-        texts["value"] = [f"— ({said})" if one == "—" and said else one for one, said in both]
+        texts["value"] = [told(f"— ({said})") if one == "—" and said else one for one, said in both]
     for name, (low, high) in listed()["pairs"].items():
         if low in texts and high in texts:
             ends = zip(texts[low], texts.pop(high), strict=True)
@@ -260,9 +260,13 @@ def _value(value: Any, column: str, digits: int, scale: float) -> str:
     return f"{round(float(scale if is_in_unit else 1) * value, digits) + 0.0:.{digits}f}"
 
 
-def show_text(text: str, title: str | None = None) -> Shown:
-    """A prompt or a model's answer as it is: preformatted, escaped, clipped at 20,000 letters."""
-    text = str(text)
+def show_text(text: str, title: str | None = None, *, ours: bool = False) -> Shown:
+    """A prompt or a model's answer as it is: preformatted, escaped, clipped at 20,000 letters.
+
+    Lines that begin with an arrow (→), or all where they are `ours`, are our own words: these are
+    shown in the language of the reader.
+    """
+    text = told(str(text)) if ours else _ARROW.sub(lambda line: told(line[0]), str(text))
     if len(text) > MAX_TEXT:
         text = f"{text[:MAX_TEXT]}\n… {len(text) - MAX_TEXT:,} more characters"
     title = told(title or "")
