@@ -198,12 +198,15 @@ def test_the_readme_is_short_and_leads_to_every_guide():
     """One screen of English and one of Japanese; what there is to know stands on pages."""
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     english, japanese = text.split("## 日本語")
-    assert len(english.split()) < 400 and len(japanese) < 2000
+    assert len(english.split()) < 400 and len(japanese) < 2500
     for needed in ("make reproduce", "make test", "Content notice", "MIT licence", "WSL", "Colab"):
         assert needed in english
     contents = {"papers.md", "notebooks.md", "guide.md", "results.md", "interface.md", "about.md"}
     pages = {path.name for path in (ROOT / "lib" / "pages").glob("*.md")} - contents
     assert pages == set(re.findall(r"\(lib/pages/([\w-]+\.md)\)", english))
+    assert "KATAYORI_LANG=ja" in english and "proof-read" in english and "校閲" in japanese
+    links = [set(re.findall(r"\]\(([^)]+)\)", half)) for half in (english, japanese)]
+    assert {one for one in links[0] if not one.endswith(".png")} == links[1]
 
 
 #: Where pages for developers and heads of data files look for a file they name.
