@@ -184,6 +184,7 @@ def render(notebook: Any, folder: Path, template: str = TEMPLATE) -> str:
             "markdown2html": partial(markdown, folder=folder),
             "clean_html": safe,
             "shows_method": shows_method,
+            "told": told,
         },
     )
     # Colour codes become HTML on the way; all other controls are spelt out.

@@ -20,6 +20,7 @@ from katayori import paths, profiles, run_folders
 from katayori.data import paper_facts
 from katayori.data.schema import Count, Schema, Text, checked
 from katayori.errors import KatayoriError
+from katayori.language import told
 from katayori.report import first_page
 from katayori_tools import notebooks, pages, paper_files
 from katayori_tools.choices import Papers
@@ -108,13 +109,13 @@ def fill(cells: list[Any], leave_out: frozenset[str] = frozenset()) -> list[Any]
                 continue
             lines = enumerate(cell.source.split("\n") if slide.show == "code" else [], 1)
             code = "\n".join(line for n, line in lines if not slide.rows or n in slide.rows)
-            told = _filled(slide, printed)
-            for output in outputs if not told["headline"] else []:
+            texts = _filled(slide, printed)
+            for output in outputs if not texts["headline"] else []:
                 picture: Any = tree(output.data.get("text/html", "")).img or {}
                 about = output.metadata.get("image/png") or picture
-                told["headline"] = str(about.get("alt", ""))
+                texts["headline"] = str(about.get("alt", ""))
             filled.append(
-                new_code_cell(code, outputs=outputs, metadata=told | {"section": section})
+                new_code_cell(code, outputs=outputs, metadata=texts | {"section": section})
             )
     return filled
 
@@ -148,11 +149,11 @@ def _filled(slide: Slide, printed: str) -> dict[str, Any]:
     """The slide with each {{name}} replaced; its other headline where something is not found."""
     hits = {n: re.search(one.pattern, printed, re.M) for n, one in slide.find.items()}
     found = {name: " ".join(hit[hit.lastindex or 0].split()) for name, hit in hits.items() if hit}
-    told = slide.model_dump(exclude={"find"})
-    told["headline"] = slide.headline if all(hits.values()) else slide.otherwise
+    texts = slide.model_dump(exclude={"find"})
+    texts["headline"] = slide.headline if all(hits.values()) else slide.otherwise
     for key in ("headline", "body", "notes"):
-        told[key] = NAME.sub(lambda hit: found.get(hit[1], "—"), told[key])
-    return told
+        texts[key] = NAME.sub(lambda hit: found.get(hit[1], "—"), texts[key])
+    return texts
 
 
 # -- slides ----------------------------------------------------------------------------------------
@@ -211,7 +212,7 @@ def write_talk(ipynb_path: Path, html_path: Path) -> str:
     for about in (cell.metadata for cell in notebook.cells):
         label = [LABELS.get(about.source, answers)] if about.source else []
         label += [f"notebook {number}, section {about.section}"] if about.section else []
-        about["label"] = " · ".join(label)
+        about["label"] = " · ".join(map(told, label))
     notebook.cells[0].metadata["cited"] = citations(paper)
     template, style, script = (
         Path(__file__).with_name(f"slides.{kind}").read_text(encoding="utf-8")
