@@ -18,8 +18,9 @@ HEADER = 'msgid ""\nmsgstr ""\n"Language: ja\\n"\n"Content-Type: text/plain; cha
 MESSAGES = {
     "case": "事例",
     "neutral": "中立",
-    "{n} of {all} cases": "{all} 事例のうち {n}",
-    "{n} of {all} cases; {rest}": "{all} 事例のうち {n}。{rest}",
+    "{some} of {all} cases": "{all} 事例のうち {some}",
+    "{some} of {all} cases; {rest}": "{all} 事例のうち {some}。{rest}",
+    "{n} times": "{n} 回",
     "Not yet. {why}": "まだです。{why}",
     "One sentence.": "一つの文。",
     "A heading 見出し": "見出し",
@@ -58,8 +59,8 @@ def japanese(tmp_path, monkeypatch):
         ("case", "事例"),
         ("  case\n", "  事例\n"),
         ("1,284 of -0.050 cases", "-0.050 事例のうち 1,284"),
-        # The sentence with more words of its own wins; what stands in a place is looked up as well.
-        ("1 of 2 cases; neutral", "2 事例のうち 1。中立"),
+        # A list of texts of a catalogue; else a sentence, the one with more words of its own.
+        ("1 of 2 cases; neutral", "2 事例のうち 1；中立"),
         ("1 of 2 cases; made up", "2 事例のうち 1。made up"),
         ("Not yet. Not yet. 3 of 4 cases", "まだです。まだです。4 事例のうち 3"),
         ("## A heading 見出し\n\n- One sentence.", "## 見出し\n\n- 一つの文。"),
@@ -70,7 +71,9 @@ def japanese(tmp_path, monkeypatch):
         ("doubtful", "doubtful"),
         ("yes", "yes"),
         ("", ""),
-        ("{n} of {all} cases", "{all} 事例のうち {n}"),
+        ("{some} of {all} cases", "{all} 事例のうち {some}"),
+        ("-1,284.5 times", "-1,284.5 回"),
+        ("many times", "many times"),
         ("\\1 of \\g<0> cases", "\\g<0> 事例のうち \\1"),
     ],
 )
