@@ -25,6 +25,8 @@ _BEFORE = re.compile(r"\s*(?:(?:#+|[-*>]|\d+\.)\s+)*")
 #: What stands between texts that are translated one by one.
 _BETWEEN = {"; ": "；", ", ": "、"}
 _JAPANESE = re.compile("[ぁ-ヶ一-鿿]")
+#: English that a translation has left: three words in a row.
+_LEFT = re.compile("[a-z]{2,} [a-z]{2,} [a-z]{2,}")
 #: What stands before a printed sentence: who speaks of what, or how often something was said.
 _SPEAKER = re.compile(r"\s*(?:\d+ x |(?:\S+ ){0,3}?\S+?(?::\s+|\s{3,}))(?=\S)")
 _OURS = "katayori: "
@@ -100,7 +102,8 @@ def _listed(text: str, between: str) -> str | None:
     """The translation of a list of which each part has one or is Japanese."""
     parts = text.split(between)
     shown = [_printed(part) for part in parts] if len(parts) > 1 else parts
-    if len(parts) == 1 or any(one in parts and not _JAPANESE.search(one) for one in shown):
+    is_english = [one in parts and not _JAPANESE.search(one) for one in shown]
+    if len(parts) == 1 or any(is_english) or any(map(_LEFT.search, shown)):
         return None
     return _BETWEEN[between].join(shown)
 
