@@ -18,8 +18,9 @@ from katayori import paths
 _PLACE = re.compile(r"\{(\w+)\}")
 #: A place as `_pattern` has it.
 _HELD = re.compile(r"\(\?P<\w+>[^)]*\)")
-#: What a place may hold: of the name n (n_2 ...) a number alone, which makes short sentences safe.
-_HOLDS = {"n": r"-?[\d,.]*\d"}
+#: What a place may hold, which makes short sentences safe: of the name n (n_2 ...) a number alone,
+#: of the name word (word_2 ...) no blank.
+_HOLDS = {"n": r"[<$-]?[\d,.]*\d", "word": r"\S+"}
 #: What stands before the text of a line: blanks, and the signs of headings, lists and quotations.
 _BEFORE = re.compile(r"\s*(?:(?:#+|[-*>]|\d+\.)\s+)*")
 #: What stands between texts that are translated one by one.
