@@ -226,7 +226,7 @@ def _dollars(low: float, high: float) -> str:
     if math.isnan(high):
         return told("unknown")
     ends = [f"{one:,.2f}" if one >= 0.01 or not one else "<0.01" for one in (low, high)]
-    return told(" to ", "range").join(dict.fromkeys(ends))
+    return told(" to ".join(dict.fromkeys(ends)))
 
 
 # -- how many to ask, after a pilot ----------------------------------------------------------------

@@ -21,7 +21,7 @@ from katayori.report.tables import width_of
 from katayori_tools import cli, doctor, pages, planning
 from katayori_tools.collect import Summary, cut_short, progress_line
 
-KANA = re.compile("[ぁ-ヿ一-鿿]")
+KANA = re.compile("[ぁ-ヿ一-鿿（：]")
 #: Two words of English one after the other, of which no name and no command is made.
 ENGLISH = re.compile(
     r"\b(?:the|an?|is|are|was|were|of|to|in|by|not|no|and|or|be|must|cannot|can|has|have|it|its|"

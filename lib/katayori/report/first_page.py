@@ -133,11 +133,11 @@ def _items(run: dict[str, Any]) -> str:
 
 
 @lru_cache
-def _templates() -> Any:
+def _templates(chosen: str) -> Any:
     """The templates of the page and, with autoescape off, of its sentences."""
     from jinja2 import Environment, FileSystemLoader, select_autoescape
 
-    ours = paths.registry("locale") / paths.language()  # sentences of another language
+    ours = paths.registry("locale") / chosen  # sentences of another language
     loader = FileSystemLoader([ours, Path(__file__).parent])
     made = Environment(loader=loader, autoescape=select_autoescape(["html"]))
     made.filters |= {"percent": percent, "counted": _count, "one_line": _one_line, "told": told}
@@ -146,7 +146,7 @@ def _templates() -> Any:
 
 def _say() -> Any:
     """The sentences in the reader's language: macros and short words."""
-    return _templates().get_template("first_page.txt").module
+    return _templates(paths.language()).get_template("first_page.txt").module
 
 
 def percent(share: float) -> str:
@@ -269,7 +269,7 @@ def markup(folder: Path, heading: str) -> str:
     page.tables = {caption: _table(page, kind) for kind, caption in TABLES.items()}
     page.readable, page.limit = _readable(page.prompts), LIMIT_NOTE
     prompts = page.prompts.to_dict("records")
-    template = _templates().get_template("first_page.html")
+    template = _templates(paths.language()).get_template("first_page.html")
     return visible(template.render(page=page, heading=heading, prompts=prompts, say=_say()))
 
 
