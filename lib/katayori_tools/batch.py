@@ -294,7 +294,7 @@ class Rows:
 
     def _rows_of(self, path: Path) -> Iterator[tuple[str, str, int, int]]:
         if not path.is_file():
-            raise KatayoriError(f"no result file {path}")
+            raise KatayoriError(f"no result file {path}: absent, or a folder, a device or a pipe")
         start = 0
         with path.open("rb") as file:
             for number, raw in enumerate(file, 1):

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import stat
 from collections.abc import Hashable, Iterable, Iterator
 from functools import lru_cache
 from pathlib import Path
@@ -16,17 +17,43 @@ Content = TypeVar("Content")
 #: What readers said of the items of a folder; it lies beside them and holds none.
 REVIEW_LOG = "review_log.yaml"
 
+#: Bytes that are read of a text written by hand. YAML takes a second for 3 MB, and 10,000 questions
+#: have 5 MB; what is larger was named by mistake.
+_MOST = 20_000_000
+#: And of rows, which programs write: logs of harnesses have hundreds of MB. As Python's objects
+#: they need five times as much memory, so that more fits few machines.
+_MOST_OF_ROWS = 1_000_000_000
 
-def read_text(path: Path, what: str) -> str:
-    """The text of a UTF-8 file. `what` names its kind in the KatayoriError for one that is absent
-    or not UTF-8.
+
+def _check(path: Path, what: str, most: int = _MOST_OF_ROWS) -> None:
+    """KatayoriError for what has no end, as a device has none, or is too large to be read.
+
+    OSError for a file that is not there.
+    """
+    found = path.stat()
+    if stat.S_ISDIR(found.st_mode):
+        raise KatayoriError(f"{what} {path.name} is a folder; name a file in it")
+    if not stat.S_ISREG(found.st_mode):
+        raise KatayoriError(
+            f"{what} {path.name} is a device, a pipe or a socket; write its content to a file and"
+            " name that"
+        )
+    if found.st_size > most:
+        raise KatayoriError(
+            f"{what} {path.name} has {found.st_size:,} bytes, and at most {most:,} are read of"
+            " such a file; is it the right one? If so, split it"
+        )
+
+
+def read_text(path: Path, what: str, most: int = _MOST) -> str:
+    """The text of a UTF-8 file. `what` names its kind in the KatayoriError for one that is absent,
+    no file, too large or not UTF-8.
     """
     try:
+        _check(path, what, most)
         raw = path.read_bytes()
     except (FileNotFoundError, NotADirectoryError):
         raise KatayoriError(f"{what} not found: {path.name}") from None
-    except IsADirectoryError:
-        raise KatayoriError(f"{what} {path.name} is a folder; name a file in it") from None
     except OSError as e:
         raise KatayoriError(f"{what} {path.name} cannot be read ({e.strerror})") from None
     try:
@@ -134,21 +161,25 @@ def versions(contents: Iterable[dict[str, Any]], user: str) -> str:
 def rows_of(path: Path, what: str) -> list[dict[str, Any]]:
     """The rows of a `.csv` file, texts by column name, or of a JSON Lines file; both in UTF-8.
 
-    KatayoriError as `json_lines`, and naming a row with too few or too many columns.
+    KatayoriError as `json_lines`, for a header without rows, and naming a row with too few or too
+    many columns.
     """
     if path.suffix != ".csv":
         return json_lines(path, what)
-    text = read_text(path, what)
+    text = read_text(path, what, _MOST_OF_ROWS)
     # A cell may be longer than the module's default.
     limit = csv.field_size_limit(max(len(text), 131_072))
     try:
-        rows = list(csv.DictReader(io.StringIO(text, newline=""), strict=True))
+        table = csv.DictReader(io.StringIO(text, newline=""), strict=True)
+        rows = list(table)
     except csv.Error as e:
         raise KatayoriError(
             f"{path.name} cannot be read as CSV ({e}); is the file cut off?"
         ) from None
     finally:
         csv.field_size_limit(limit)
+    if table.fieldnames and not rows:
+        raise KatayoriError(f"{path.name} has a header and no rows")
     for n, row in enumerate(rows, 1):
         if None in row or None in row.values():
             raise KatayoriError(
@@ -163,7 +194,7 @@ def json_lines(path: Path, what: str) -> list[dict[str, Any]]:
     """
     rows = []
     # Not splitlines: it also splits at U+2028 within a text.
-    for n, line in enumerate(read_text(path, what).split("\n"), 1):
+    for n, line in enumerate(read_text(path, what, _MOST_OF_ROWS).split("\n"), 1):
         if not line.strip():
             continue
         try:

@@ -26,7 +26,7 @@ from typing import Any
 
 import pandas as pd
 
-from katayori.data.files import json_lines, read_text, read_yaml
+from katayori.data.files import _MOST_OF_ROWS, _check, json_lines, read_text, read_yaml
 from katayori.errors import KatayoriError
 from katayori.finish_reasons import ended, usual, without_thoughts
 
@@ -109,12 +109,15 @@ def read_log(log: str | PathLike[str], options: Sequence[str] = ()) -> pd.DataFr
 
 
 def _table(file: Path) -> pd.DataFrame:
-    text = read_text(file, "table")
+    text = read_text(file, "table", _MOST_OF_ROWS)
     try:
-        return pd.read_csv(io.StringIO(text), sep=TABLES[file.suffix], low_memory=False)
+        table = pd.read_csv(io.StringIO(text), sep=TABLES[file.suffix], low_memory=False)
     except (pd.errors.ParserError, pd.errors.EmptyDataError) as error:
         cause = " ".join(str(error).split())
         raise KatayoriError(f"{file.name} is no table that can be read ({cause})") from None
+    if table.empty:
+        raise KatayoriError(f"{file.name} has a header and no rows")
+    return table
 
 
 def samples_of(log: Path, options: Sequence[str] = ()) -> tuple[str, Iterator[tuple[int, Sample]]]:
@@ -158,6 +161,7 @@ def _log_of_inspect(log: Path) -> tuple[str, list[Any]]:
     Raises KatayoriError for a file that is no such log, or cannot be read.
     """
     try:
+        _check(log, "log")
         if log.suffix == ".json":
             raw = json.loads(log.read_bytes())
             return str(raw["eval"]["model"]), list(raw.get("samples") or ())

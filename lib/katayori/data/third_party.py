@@ -39,7 +39,7 @@ def load_kobbq(path: str | Path = "") -> pd.DataFrame:
             raise KatayoriError(f"{file.name} row {n}: {problem}")
         rows.append(_item(raw))
     if not rows:
-        raise KatayoriError(f"{file.name} holds no sample of KoBBQ")
+        raise KatayoriError(f"{file.name} has a header and no rows")
     return ranked(rows)
 
 
