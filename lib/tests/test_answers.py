@@ -47,5 +47,5 @@ def test_what_an_endpoint_calls_itself_cannot_steer_the_terminal(house, capsys):
     said = capsys.readouterr().out
     assert "\x1b" not in said and "x1b[31mred" in said and len(said.splitlines()) == 2
     with Store(store_path()) as store:
-        [told] = live.causes(store, requests_for(1), model_for())
+        [told] = live.causes(store.get(requests_for(1)), model_for())
     assert told == r"asked m-vendor, answered by '\x1b[31mred'"

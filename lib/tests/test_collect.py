@@ -144,7 +144,7 @@ def test_every_finish_reason_is_counted_as_its_kind(store, capsys):
     kinds = Counter(ENDS.values())
     assert summary.outcomes == {kind: 2 * n for kind, n in kinds.items()}
     assert double.asked == len(requests)
-    told = causes(store, requests, model_for())
+    told = causes(store.get(requests), model_for())
     assert told == {
         "unknown finish reason 'tired'": 2,
         "ends in a tool call, not in a text ('tool_calls')": 2,
@@ -230,7 +230,7 @@ def _causes_when_named(said, store):
         double._reply = named
         run(double, store, requests_for(1))
     assert counts(store) == {"ok": 1}
-    return causes(store, requests_for(1), model_for())
+    return causes(store.get(requests_for(1)), model_for())
 
 
 @pytest.mark.parametrize(
