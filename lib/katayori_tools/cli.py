@@ -24,7 +24,7 @@ import katayori
 from katayori.data.files import ours
 from katayori.errors import KatayoriError
 from katayori.papers.items import own_files
-from katayori.report.tables import visible
+from katayori.report.tables import on_screen
 from katayori_tools.choices import Own, OwnServer, filled, given
 
 #: Each command: the module of its function, which is named like it, and what it does. In the order
@@ -214,6 +214,7 @@ def _environment(server: OwnServer) -> AbstractContextManager[None]:
     return asking.environment(server)
 
 
+@on_screen()
 def main(argv: list[str] | None = None) -> int:
     """The exit code: 0; 1 when something that ran failed, as a notebook; 2 when the request was
     wrong.
@@ -228,7 +229,7 @@ def main(argv: list[str] | None = None) -> int:
         with _environment(filled(OwnServer, args)):
             return function(**given(get_type_hints(function), args)) or 0
     except KatayoriError as error:
-        told = visible(error)  # it may quote what a server said
+        told = str(error)
     except ModuleNotFoundError as error:
         if (error.name or "katayori").startswith("katayori"):
             raise  # a fault of ours

@@ -258,7 +258,7 @@ def _written(frame: pd.DataFrame, names: Sequence[str], ending: str = "") -> Pat
     plain = (re.sub("[/@]", "_", name.strip("/.")) for name in names)
     path = paths.outputs_dir() / "compare" / f"{paths.safe_name('-'.join(plain))}{ending}.csv"
     path.parent.mkdir(parents=True, exist_ok=True)
-    frame.astype(object).map(harmless).to_csv(path, index=False)
+    harmless(frame).to_csv(path, index=False)
     return path
 
 

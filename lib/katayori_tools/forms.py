@@ -108,9 +108,9 @@ def write_form(path: Path, form: pd.DataFrame, task: str, more: str = "") -> Non
     texts = files.ours("forms.yaml")
     path.parent.mkdir(parents=True, exist_ok=True)
     told = path.with_suffix(".md")
-    shown = form.map(harmless)
+    shown = form.copy()
     shown.insert(0, texts["first"], f"{texts['notice']}書き方は {told.name} にあります。")
-    shown.to_csv(path, index=False, encoding="utf-8-sig")
+    harmless(shown).to_csv(path, index=False, encoding="utf-8-sig")
     steps = f"## してほしいこと\n\n{texts[task]}{more}"
     parts = ["# お願い", texts["notice"], steps, texts["voluntary"]]
     told.write_text("\n\n".join(parts) + "\n", encoding="utf-8")
@@ -567,7 +567,7 @@ def read_ratings(path: Path, form: pd.DataFrame) -> pd.DataFrame:
     columns = list(map(str, form))
     filled = read_form(path, columns, "case_id").sort_index()
     raters = [name for name in columns if name.startswith("rater_")]
-    asked = form.map(harmless).set_index("case_id", drop=False).sort_index()
+    asked = harmless(form).set_index("case_id", drop=False).sort_index()
     if not filled.drop(columns=raters).equals(asked.drop(columns=raters)):
         raise KatayoriError(
             f"{RATINGS}: cases or texts are not those of {CASES}; rate the form that was written"
@@ -595,7 +595,7 @@ def _validate(
     tied = list(kept.index[kept == biased[kept.index]])
     counts = kept.value_counts().sort_index(ascending=False)
     table = counts.rename_axis("n_raters_agreeing").reset_index(name="n_cases")
-    table.to_csv(place / "agreement.csv", index=False)
+    harmless(table).to_csv(place / "agreement.csv", index=False)
     rule = "at least half chose the neutral option"
     rated = {"raters": n_raters, "rule": rule, "ties_kept": tied, "cases_rated": len(ratings)}
     cases = [case for case in document["cases"] if str(case["id"]) in kept]

@@ -22,6 +22,7 @@ from katayori.prompting.prompts import Prompt
 from katayori.prompting.requests import Request
 from katayori.prompting.store import OF_SERVER, store_path
 from katayori.provenance import without_folder
+from katayori.report.run import harmless
 from katayori_tools import asking
 from katayori_tools.asking import Step, n_clusters, wanted
 from katayori_tools.choices import Asking, NotebookRun, Positive
@@ -198,9 +199,9 @@ def causes(answered: Iterable[Answered], model: Model) -> dict[str, int]:
     counts: Counter[str] = Counter()
     for _, answer in answered:
         if answer.error:
-            counts[printable(answer.error.partition(":")[0])] += 1
+            counts[answer.error.partition(":")[0]] += 1
         elif not same.fullmatch(answer.model_answered):
-            other = printable(without_folder(answer.model_answered))
+            other = without_folder(answer.model_answered)
             counts[f"asked {model.vendor_id}, answered by {other}"] += 1
     return dict(counts.most_common())
 
@@ -246,7 +247,7 @@ def export_requests(requests: Sequence[Request], path: Path) -> Path:
         texts = table.pop("messages").map(
             lambda said: "\n\n".join(each["content"] for each in said)
         )
-        table.assign(prompt=texts).to_csv(path, index=False, lineterminator="\r\n")
+        harmless(table.assign(prompt=texts)).to_csv(path, index=False, lineterminator="\r\n")
     else:
         path.write_bytes(b"".join(orjson.dumps(row) + b"\n" for row in rows))
     return path
@@ -277,13 +278,6 @@ def answers() -> None:
     places = zip(table.pop("label"), table.pop("address"), strict=True)
     table.insert(3, "server", [Server(*place).shown for place in places])
     table["model_answered"] = table["model_answered"].map(without_folder)
-    for name in ("paper", "model", "endpoint", "server", "model_answered", "fingerprint"):
-        table[name] = table[name].map(printable)
     if not table["series"].any():
         table = table.drop(columns="series")
     print(table.to_string(index=False, line_width=250))
-
-
-def printable(text: str) -> str:
-    """An endpoint may name itself as it likes; a terminal obeys what is not printable."""
-    return text if text.isprintable() else ascii(text)

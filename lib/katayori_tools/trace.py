@@ -140,9 +140,8 @@ def _tell_answers(folder: Path, row: Row, limit: int, save: str) -> None:
     if not save:
         print(f"{len(listed):,} answers in all; SAVE=file.csv writes them")
         return
-    safe = listed.astype(object).map(harmless).rename(columns=harmless)
     try:
-        safe.to_csv(save, index=False, lineterminator="\n")
+        harmless(listed).to_csv(save, index=False, lineterminator="\n")
     except OSError as error:
         raise KatayoriError(f"{save} cannot be written: {error}") from None
     print(f"all {len(listed):,} answers: {save}")

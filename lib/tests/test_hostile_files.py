@@ -1,10 +1,16 @@
 """Files that have no end, are too large, hold nothing or would act: refused or made harmless."""
 
+import csv
 import os
+import re
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
+from katayori import paths
+from katayori.prompting.exchange import read_answers
+from katayori.report.run import Run, harmless
 from katayori_tools import cli
 
 MODEL = ["--models", "my-model@custom"]
@@ -87,3 +93,81 @@ def test_answers_and_samples_of_kobbq_without_rows_are_said_as_such(tmp_path, ca
     words = ["reproduce", "--papers", "04", *MODEL, "--profile", "imported"]
     said = refused(capsys, *words, "-p", f"answers_file={file}")
     assert "mine.csv has a header and no rows" in said
+
+
+# -- what would act in a spreadsheet or a terminal -------------------------------------------------
+
+CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+#: A text, and what stands in a table.
+TEXTS = [
+    ("=1+2", "'=1+2"),
+    ("+cmd|x", "'+cmd|x"),
+    ("@SUM(A1)", "'@SUM(A1)"),
+    ("-0.5 [-1, 0]", "'-0.5 [-1, 0]"),
+    ("\t=1", "'\t=1"),
+    ("\r=1", "'\n=1"),
+    ("＝1", "'＝1"),
+    ("-0.5", "-0.5"),
+    ("+1.5e-3", "'+1.5e-3"),
+    ("-1.5e-3", "-1.5e-3"),
+    ("-12%", "-12%"),
+    ("no\x1b[2J", "no␛[2J"),
+    ("\x9b31m", "\\u009b31m"),
+    ("\x00\x07\x7f", "␀␇␡"),
+    ("two\r\nlines", "two\nlines"),
+]
+
+
+@pytest.mark.parametrize(("text", "told"), TEXTS)
+def test_a_text_in_a_table_neither_acts_nor_hides(text, told):
+    assert harmless(text) == told
+    frame = harmless(pd.DataFrame({text: [text, -1.5]}))
+    assert frame.columns.tolist() == [told] and frame[told].tolist() == [told, -1.5]
+
+
+def test_every_table_that_is_written_goes_through_one_function():
+    again = "got[name].map(rounded).to_csv("  # of tables that were written so before
+    for package in ("katayori", "katayori_tools"):
+        for path in sorted((paths.root() / "lib" / package).rglob("*.py")):
+            lines = path.read_text(encoding="utf-8").splitlines()
+            writes = [
+                line for line in lines if re.search(r"\bto_csv\(|csv\.writer|DictWriter", line)
+            ]
+            assert not [
+                line
+                for line in writes
+                if not re.search(r"harmless\(|>>>", line) and again not in line
+            ], path
+
+
+def test_answers_that_nobody_could_read_keep_no_control_characters(tmp_path):
+    Run("discrim_eval", tmp_path).table("commonest_invalid", pd.DataFrame({"text": ["a\x1b[2J"]}))
+    [file] = tmp_path.rglob("commonest_invalid.csv")
+    assert file.read_text(encoding="utf-8") == "text\na␛[2J\n"
+
+
+def test_a_template_holds_no_formula_and_is_read_back_under_the_model_s_name(tmp_path, capsys):
+    file, model = tmp_path / "answers.csv", "=cmd|x@custom"
+    words = ["--papers", "04", "--models", model]
+    assert cli.main(["template", *words, "--limit", "2", str(file)]) == 0
+    with file.open(encoding="utf-8", newline="") as stream:
+        rows = list(csv.DictReader(stream))
+    assert {row["model"] for row in rows} == {f"'{model}"}
+    assert {key[2] for key in read_answers(file)} == {model}
+
+
+@pytest.mark.parametrize("words", [["estimate"], ["template", "answers.csv"]])
+def test_no_command_prints_the_control_characters_of_a_name(words, capsys):
+    model = "my\x1b[31m\x9b\x07model@custom"
+    assert cli.main([*words, "--papers", "04", "--models", model, "--limit", "2"]) == 0
+    said = capsys.readouterr()
+    assert not CONTROL.search(said.out + said.err)
+    Path("answers.csv").unlink(missing_ok=True)
+    assert words[0] != "estimate" or "my␛[31m" in said.out
+    said = refused(capsys, *words, "--papers", "04", "--models", model, "--cases", "a\x1b[2J.yaml")
+    assert not CONTROL.search(said) and "␛[2J" in said
+
+
+def test_a_name_that_is_not_utf_8_is_refused(capsys):
+    said = refused(capsys, "estimate", "--papers", "04", "--models", "a\udc9b@custom")
+    assert "is not UTF-8" in said

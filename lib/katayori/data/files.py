@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 import stat
 from collections.abc import Hashable, Iterable, Iterator
 from functools import lru_cache
@@ -16,6 +17,8 @@ Content = TypeVar("Content")
 
 #: What readers said of the items of a folder; it lies beside them and holds none.
 REVIEW_LOG = "review_log.yaml"
+#: Spreadsheets run these; the full-width forms count too where the locale is Japanese.
+FORMULA = re.compile(r"[\s\x00]*[=+\-@＝＋－＠]|[\t\r]")
 
 #: Bytes that are read of a text written by hand. YAML takes a second for 3 MB, and 10,000 questions
 #: have 5 MB; what is larger was named by mistake.

@@ -196,7 +196,7 @@ def letter_of(token: str, letters: tuple[str, ...] = LETTERS) -> str | None:
     return alone[1] if alone else None
 
 
-def unseen_mass(top: list[tuple[str, float]] | None, limit: int = 20) -> float:
+def _unseen_mass(top: list[tuple[str, float]] | None, limit: int = 20) -> float:
     """What the `limit` most likely tokens leave to all others: the most a letter can lack (LJ-16).
 
     NaN without a list.
@@ -272,7 +272,7 @@ def with_probabilities(
             shares = verdict_probabilities(None) | {"p_status": "no_verdict"}
         for name, value in shares.items():
             columns[name].append(value)
-    return frame.assign(**columns, unseen=[unseen_mass(top) for top in tops])
+    return frame.assign(**columns, unseen=[_unseen_mass(top) for top in tops])
 
 
 def verdicts_frame(

@@ -232,6 +232,8 @@ def get_model(model_id: str) -> tuple[Model, Endpoint]:
     Which server of the user's own it is, is not known yet: see `at_server`. Raises KatayoriError
     naming the ids most like it.
     """
+    if model_id.encode(errors="replace").decode() != model_id:
+        raise KatayoriError(f"the model's name {model_id!a} is not UTF-8, and could not be stored")
     _, models = registry()
     name, _, endpoint = model_id.rpartition("@")
     if model_id in models:
