@@ -177,7 +177,10 @@ def _log_of_inspect(log: Path) -> tuple[str, list[Any]]:
             f"{log.name} is packed by a method that is not known here; a .json log is: {remedy}"
         ) from None
     except (KeyError, TypeError, AttributeError):
-        raise KatayoriError(f"{log.name} is no log of inspect_ai: it names no eval.model") from None
+        raise KatayoriError(
+            f"{log.name} is no log of inspect_ai: it names no eval.model; rows of a table are read"
+            " from a .csv, .tsv or .jsonl"
+        ) from None
     except (zipfile.BadZipFile, zlib.error, RuntimeError, ValueError, OSError, EOFError) as error:
         raise KatayoriError(
             f"{log.name} cannot be read ({error}); is it there, and whole?"

@@ -2,8 +2,8 @@
 
 Each kind is a function here with the name that logs.yaml gives it. Of BBQ five forms are read:
 columns of ours (role_k), BBQ's own (target_label or stereotyped_groups, question_polarity,
-answer_info), KoBBQ's, logs of the task bbq of lm-evaluation-harness, and tables of the Nejumi
-leaderboard.
+answer_info), KoBBQ's, logs of the tasks bbq, esbbq and cabbq of lm-evaluation-harness, and tables
+of the Nejumi leaderboard.
 """
 
 import ast
@@ -51,9 +51,11 @@ def answers_of(log: Log, clusters: str) -> pd.DataFrame:
     if own is not None:
         frame["cluster"] = own.fillna("unnamed").astype(str)
         log.note("clusters", own.name)
-        if own.name == "question_index" and "category" in log.frame:
+        # BBQ and EsBBQ number them anew in each category; a template_id of texts is one of all.
+        numbers = own.name == "template_id" and pd.to_numeric(own, errors="coerce").notna().all()
+        if (own.name == "question_index" or numbers) and "category" in log.frame:
             frame["cluster"] = log.frame["category"].astype(str) + "/" + frame["cluster"]
-            log.note("categories")
+            log.note("categories", own.name)
     else:
         by_item = items is not None and clusters not in log.names
         frame["cluster"] = items if by_item else range(len(frame))
@@ -176,6 +178,9 @@ def bbq(log: Log) -> pd.DataFrame:
     """
     if log.has("sample_id", "choices", "biased_answer"):
         _from_kobbq(log)
+    if apart := log.places("answer_info.ans", ""):  # EsBBQ's own .csv has a column for each option
+        told = log.frame[apart].map(_told).set_axis([f"ans{k}" for k in range(len(apart))], axis=1)
+        log.frame["answer_info"] = pd.Series(told.to_dict("records"), log.frame.index)
     frame = answers_of(log, "cluster").assign(context=log.words("context", "context"))
     options = _options(log)
     gold = pd.Series(None, frame.index, dtype=object)
@@ -185,7 +190,7 @@ def bbq(log: Log) -> pd.DataFrame:
         frame["role"] = _at(options, options["answer"])
         clear = (frame["context"] == "disambiguated") & gold.isin(ROLES[:2])
         frame["context"] = gold.where(clear, frame["context"])
-        if not options.attrs.get("not_shown"):
+        if "p_0" in options:
             frame = frame.join(options.drop(columns="label"))
     if log.has("role"):
         frame["role"] = log.words("role", "role", may_miss=True).loc[frame.index]
@@ -239,7 +244,7 @@ def _at(options: pd.DataFrame, place: pd.Series) -> pd.Series:
 def _options(log: Log) -> pd.DataFrame | None:
     """role_k, p_k, answer and label (places) of the rows whose options are known; None: of none.
 
-    Where the options were not shown, `attrs["not_shown"]` is set.
+    Without p_k where the options were not shown.
     """
     if log.has("biased_answers", "answer_info", "ans0", "ans1", "ans2"):
         return _of_lm_eval(log)
@@ -256,6 +261,9 @@ def _options(log: Log) -> pd.DataFrame | None:
         return None
     number = roles.shape[1]
     roles = roles[_directed(log, roles, str(roles.iloc[0].tolist()))]
+    if len(log.places("logp")) > number and all(text is None for text, _ in log.texts()):
+        log.note("not_shown")
+        return roles.assign(answer=_likeliest_person(log, roles), label=_labels(log, number))
     parts = roles.assign(answer=_answers(log, number), label=_labels(log, number))
     return parts.join(_probabilities(log, number))
 
@@ -443,24 +451,24 @@ def _of_lm_eval(log: Log) -> pd.DataFrame:
     log.note("lm_eval")
     given = repr([*log.frame[["answer_info", "biased_answers"]].iloc[0]])
     directed = roles[_directed(log, roles, given)]
-    scored = log.places("logp")
-    if scored:
-        answer = _likeliest_person(log, directed, scored)
+    log.note("not_shown")
+    if log.places("logp"):
+        answer = _likeliest_person(log, directed)
     else:
         log.note("repeated")
         texts = [behind_thoughts(*one)[0] for one in log.texts()]
         places = [_repeated(text, row) for text, row in zip(texts, words, strict=True)]
         answer = pd.Series(places, roles.index)
-    options = directed.assign(answer=answer, label=_labels(log, 3))
-    options.attrs["not_shown"] = True
-    return options
+    return directed.assign(answer=answer, label=_labels(log, 3))
 
 
-def _likeliest_person(log: Log, roles: pd.DataFrame, scored: list[str]) -> pd.Series:
+def _likeliest_person(log: Log, roles: pd.DataFrame) -> pd.Series:
     """The place of the likeliest option: its score, or the likeliest wording of "unknown".
 
+    The tasks esbbq and cabbq score as bbq does. Source: lm_eval/tasks/esbbq of lm_eval.
     KatayoriError where the log's own marks tell that its options stand in another order.
     """
+    scored = log.places("logp")
     logs = log.frame.loc[roles.index, scored].to_numpy(float)
     if len(scored) > len(PLACES):
         unknown = (roles == "unknown").to_numpy()
@@ -470,9 +478,9 @@ def _likeliest_person(log: Log, roles: pd.DataFrame, scored: list[str]) -> pd.Se
         logs = three
         log.note("wordings", len(scored) - 2)
     answer = _likeliest(pd.DataFrame(logs, roles.index))
-    if "score_acc" in log.frame and "label" in log.frame:
-        about = log.frame.loc[roles.index, ["score_acc", "label"]]
-        marks, label = (pd.to_numeric(about[name], errors="coerce") for name in about)
+    marks = _marks(log.frame.loc[roles.index])
+    if marks is not None and "label" in log.frame:
+        label = pd.to_numeric(log.frame.loc[roles.index, "label"], errors="coerce")
         known = marks.notna() & answer.notna()
         differing = int((marks[known] != (answer == label)[known].astype(float)).sum())
         if differing > TIES * known.sum():
@@ -482,6 +490,17 @@ def _likeliest_person(log: Log, roles: pd.DataFrame, scored: list[str]) -> pd.Se
                 " version?"
             )
     return answer
+
+
+def _marks(frame: pd.DataFrame) -> pd.Series | None:
+    """What the harness itself counts as right; esbbq logs (right, counts) for either context."""
+    if "score_acc" in frame:
+        return pd.to_numeric(frame["score_acc"], errors="coerce")
+    parts = ["score_acc_ambig", "score_acc_disambig"]
+    if {*parts} <= {*frame}:
+        rights = frame[parts].apply(lambda one: pd.to_numeric(one.str[0], errors="coerce"))
+        return rights.sum(axis=1, min_count=2)
+    return None
 
 
 def _repeated(text: str | None, options: Any) -> float:
