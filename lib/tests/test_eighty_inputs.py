@@ -1,0 +1,266 @@
+"""What a careless or a hostile user types: one case an input, told in one line, and nothing lost.
+
+Not repeated here, since tests of their own have them: kill -9, an interrupt, two runs at once and
+a store in an odd state (test_stopping, test_prompting_store), full disks (test_inputs,
+test_servers), files without an end or without rows (test_hostile_files), answers on a page in a
+real browser (test_security), every variable of make at once (test_make).
+"""
+
+import shlex
+import shutil
+from collections.abc import Mapping
+
+import own_items
+import pytest
+
+from katayori_tools import cli, reproduce
+
+QUESTION = "- {id: 1, label: own, template: 'Should {a_person} get it?'}\n"
+QUESTIONS = f"questions:\n{QUESTION}"
+LEVELS = "bcdefghi"
+#: Each level holds the one before nine times: 9 ** 9 words, should anything write them all out.
+BOMB = "a: &a [x, x, x, x, x, x, x, x, x]\n" + "".join(
+    f"{name}: &{name} [{', '.join([f'*{before}'] * 9)}]\n"
+    for before, name in zip("a" + LEVELS, LEVELS, strict=False)
+)
+#: Files of a user's own in place of our questions.
+FILES: dict[str, str | bytes] = {
+    "good.yaml": QUESTIONS,
+    "empty.yaml": "",
+    "cp932.yaml": QUESTIONS.replace("own", "実験の質問").encode("cp932"),
+    "utf16.yaml": QUESTIONS.encode("utf-16"),
+    "list.yaml": "- 1\n- 2\n",
+    "broken.yaml": "questions: [{id: 1",
+    "tag.yaml": "questions: !!python/object/apply:os.system ['touch ran']\n",
+    "bomb.yaml": f"{BOMB}questions: *i\n",
+    "bomb-beside.yaml": f"{BOMB}{QUESTIONS}",
+    "no-slot.yaml": QUESTIONS.replace("{a_person}", "she"),
+    "twice.yaml": QUESTIONS + QUESTION,
+    "path.yaml": QUESTIONS.replace("id: 1", "id: '../../etc/passwd'"),
+    "class.yaml": QUESTIONS.replace("get it", "get {__class__}"),
+    "script.yaml": QUESTIONS.replace("own", "'<script>alert(1)</script>'"),
+    "own-profile.yaml": "mine: {items: study, answers: everywhere, size: 1}\n",
+}
+ESTIMATE = "estimate --models me@custom --limit 1"
+LIVE = "live --models me@custom --limit 1 --papers 04"
+
+# -- refused in one line ---------------------------------------------------------------------------
+
+VARIABLES = {
+    "unknown paper": ("estimate --papers discrimeval", "unknown paper 'discrimeval'; known: "),
+    "paper without number": ("estimate --papers 06", "unknown paper '06'; known: "),
+    "negative limit": ("estimate --limit -5", "'-5' is no whole number of clusters"),
+    "limit in letters": ("estimate --limit abc", "'abc' is no whole number of clusters"),
+    "limit zero": ("estimate --limit 0", "'0' is no whole number of clusters"),
+    "endpoint nowhere": ("estimate --models me@nowhere", "unknown endpoint 'nowhere'; known: "),
+    "model without endpoint": ("estimate --models me", "unknown model 'me'; nearest in "),
+    "endpoint without model": ("estimate --models @custom", "unknown model '@custom'; nearest"),
+    "simulated model asked": ("estimate --models sim-fair", "a simulated model costs nothing"),
+}
+QUESTION_FILES = {
+    "empty.yaml": "it must be a block of named fields, not null; see data/study/",
+    "cp932.yaml": "iconv -f CP932 -t UTF-8 cp932.yaml > utf8-cp932.yaml",
+    "utf16.yaml": "iconv -f UTF-16 -t UTF-8 utf16.yaml > utf8-utf16.yaml",
+    "list.yaml": "it must be a block of named fields, not [1, 2]",
+    "broken.yaml": "not readable YAML",
+    "tag.yaml": "could not determine a constructor for the tag",
+    "bomb.yaml": "questions[0] must be a block of named fields, not [[[[[[[...], [...], ",
+    "no-slot.yaml": "question 1 names nobody; use {a_person} or {person}",
+    "twice.yaml": "question id 1 appears twice",
+    "path.yaml": ".id must be a whole number, not '../../etc/passwd'",
+    "class.yaml": "unknown slot {__class__} in a question; slots are ",
+    "absent.yaml": "there is no {here}/absent.yaml; name a file that exists",
+    "folder": "{here}/folder is a folder; name a file",
+}
+OWN_FILES = {
+    "03 cp932": ("--papers 03 --comparisons {here}/cp932.csv", "iconv -f CP932 -t UTF-8"),
+    "03 bad truth": (
+        "--papers 03 --comparisons {here}/truth.csv",
+        "truth.csv row 1 ('p0') has in annotator_ito neither 1, 2, tie nor nothing",
+    ),
+    "02 empty folder": ("--papers 02 --jbbq {here}/folder", "no JBBQ files (*.jsonl) in folder"),
+    "02 bad JSON": ("--papers 02 --jbbq {here}/cut", "Age.jsonl line 13 is not JSON"),
+    "05 without preset": (
+        "--papers 05 --topics {here}/topics",
+        "unknown preset 'published_counts'",
+    ),
+    "05 other preset": (
+        "--papers 05 --topics {here}/topics --preset theirs",
+        "unknown preset 'theirs'; known: mine",
+    ),
+    "04 other kind of file": (
+        "--papers 04 --cases {here}/good.yaml",
+        "lacks cases; see data/study/",
+    ),
+    "prompts empty": ("--papers 04 --prompts {here}/folder", "no prompts for jubaku_v2: folder/"),
+    "prompts absent": ("--papers 04 --prompts {here}/none", "no prompts for jubaku_v2: none/"),
+    "profile unknown": ("--papers 04 --profile bad", "no profile 'bad'; valid: recorded, smoke, "),
+    "profile asks nobody": ("--papers 04 --profile recorded", "asks nobody (answers: recorded)"),
+    "profile is a path": ("--papers 04 --profile /etc/passwd", "must hold named blocks of items"),
+    "profile of nothing": ("--papers 04 --profile {here}/own-profile.yaml", "everywhere"),
+    "option of another paper": (
+        "--papers 04 --questions {here}/good.yaml",
+        "--questions is for discrim_eval, which is not asked",
+    ),
+}
+ADDRESSES = {
+    "ftp": ("ftp://127.0.0.1/v1", "must begin with http:// or https://"),
+    "user and password": ("http://me:secret@127.0.0.1:9/v1", "holds a user or a password"),
+    "no scheme": ("127.0.0.1:8000/v1", "must begin with http:// or https://"),
+    "port 99999": ("http://127.0.0.1:99999/v1", "look like http://host:8000/v1, not "),
+    "port in letters": ("http://127.0.0.1:eight/v1", "look like http://host:8000/v1, not "),
+    "no host": ("http://", "look like http://host:8000/v1, not 'http://'"),
+    "bracket": ("http://[::1", "look like http://host:8000/v1, not 'http://[::1'"),
+    "script": ("javascript:alert(1)", "must begin with http:// or https://"),
+}
+LIMITS = {
+    "closed port": ("--base-url http://127.0.0.1:9/v1", "cannot be reached at 127.0.0.1:9 ("),
+    "no address": ("", "endpoint custom needs an address: set KATAYORI_BASE_URL"),
+    "nobody at once": ("--concurrency 0", "'0' is no whole number above 0"),
+    "no tokens": ("--max-tokens 0", "'0' is no whole number above 0"),
+    "label with an escape": ("--label 'a\x1b[31mb'", r"LABEL='a\x1b[31mb' must be a short name"),
+    "label of 300 letters": (f"--label {'l' * 300}", "must be a short name in one line"),
+}
+COMMANDS = {
+    "frobnicate": ("frobnicate", "invalid choice: 'frobnicate' (choose from 'reproduce', "),
+    "nothing": ("", "the following arguments are required: command"),
+    "live of the overview": ("live --papers overview", "the overview asks nobody"),
+    "compare unknown": ("compare unknown recorded", "nothing to compare under 'unknown'"),
+    "compare a path": ("compare ../../../etc recorded", "nothing to compare under '../../../etc'"),
+    "analyse a path": ("analyse /etc/passwd", "passwd: known are .eval and .json (inspect_ai)"),
+    "analyse a folder": ("analyse {here}/folder", "folder: known are .eval and .json"),
+    "analyse absent": ("analyse {here}/none.jsonl", "log not found: none.jsonl"),
+    "analyse nothing": ("analyse ''", "name a log: make analyse LOG=my.eval"),
+    "convert absent": (
+        "convert {here}/none.eval {here}/a.jsonl --papers 04 --models me@custom",
+        "none.eval cannot be",
+    ),
+    "convert a path": (
+        "convert /etc/passwd {here}/a.jsonl --papers 04 --models me@custom",
+        "passwd: known are .eval",
+    ),
+    "batch import absent": ("batch import {here}/none", "holds no batch.json that can be read"),
+    "batch import empty": ("batch import {here}/folder", "holds no batch.json that can be read"),
+    "template to no folder": (
+        "template --papers 04 --models me@custom {here}/none/a.csv",
+        "{here}/none is no folder to write to; nothing was written",
+    ),
+    "template .xlsx": (
+        "template --papers 04 --models me@custom {here}/a.xlsx",
+        "the file name must end in .jsonl or .csv",
+    ),
+    "template of nobody": ("template {here}/a.csv", "a template holds one paper and one model"),
+    "site of a path": ("site --profile ../../etc", "no notebook of the profile '../../etc'"),
+    "parameter unknown": ("reproduce --papers 04 -p x=1", "has a parameter 'x'; valid: "),
+    "parameter without value": ("reproduce --papers 04 -p x", "-p takes name=value, not 'x'"),
+}
+
+
+def beginning(start: str, cases: Mapping[str, tuple[str, str]]) -> dict[str, tuple[str, str]]:
+    """Cases whose words follow the same beginning."""
+    return {name: (f"{start} {words}", says) for name, (words, says) in cases.items()}
+
+
+REFUSED = {
+    **VARIABLES,
+    **{
+        f"01 {file}": (f"{ESTIMATE} --papers 01 --questions {{here}}/{file}", says)
+        for file, says in QUESTION_FILES.items()
+    },
+    **beginning(ESTIMATE, OWN_FILES),
+    **{
+        f"live at {name}": (f"{LIVE} --base-url '{url}'", says)
+        for name, (url, says) in ADDRESSES.items()
+    },
+    **beginning(LIVE, LIMITS),
+    **COMMANDS,
+}
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    """A user's folder with files to go wrong with, where no kernel may start."""
+    monkeypatch.setenv("KATAYORI_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("KATAYORI_OUTPUTS", str(tmp_path / "outputs"))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(reproduce, "_run", lambda job: pytest.fail("a kernel would have started"))
+    (tmp_path / "folder").mkdir()
+    for name, content in FILES.items():
+        raw = content if isinstance(content, bytes) else content.encode()
+        (tmp_path / name).write_bytes(raw)
+    own_items.write("inter_jbbq", tmp_path)
+    pairs = (tmp_path / own_items.write("logprob_judge", tmp_path)).read_text(encoding="utf-8")
+    (tmp_path / "cp932.csv").write_bytes(pairs.encode("cp932"))
+    (tmp_path / "truth.csv").write_text(pairs.replace(",1,mail", ",best,mail"), encoding="utf-8")
+    rows = (
+        shutil.copytree(own_items.write("persona_jbbq", tmp_path), tmp_path / "cut") / "Age.jsonl"
+    )
+    rows.write_text(rows.read_text(encoding="utf-8") + '{"example_id": 1', encoding="utf-8")
+    return tmp_path
+
+
+def files(folder) -> dict:
+    """Every file below a folder, and what it holds."""
+    return {one: one.read_bytes() for one in folder.rglob("*") if one.is_file()}
+
+
+def run(words: str, folder, capsys) -> tuple[int, str, list[str]]:
+    """Exit code, screen and the lines of what is told of a command line."""
+    capsys.readouterr()
+    code = cli.main([word.replace("{here}", str(folder)) for word in shlex.split(words)])
+    out, err = capsys.readouterr()
+    assert all(line.isprintable() for line in (out + err).splitlines())
+    return code, out, err.splitlines()
+
+
+@pytest.mark.parametrize(("words", "says"), REFUSED.values(), ids=REFUSED)
+def test_it_is_refused_in_one_line_and_nothing_is_written(words, says, here, capsys):
+    before = files(here)
+    code, out, told = run(words, here, capsys)
+    assert (code, out, len(told)) == (2, "", 1), told
+    assert told[0].startswith("katayori: ") and says.replace("{here}", str(here)) in told[0]
+    assert len(told[0]) < 700
+    assert files(here) == before
+
+
+# -- accepted, and harmless ------------------------------------------------------------------------
+
+TAKEN = {
+    "no papers": ("--papers '' --models me@custom", "discrim_eval"),
+    "no models": ("--papers 04 --models ''", "gpt-4o"),
+    "model like a path": (
+        "--papers 04 --models ../../etc/passwd@custom",
+        "../../etc/passwd@custom",
+    ),
+    "model of 400 letters": (f"--papers 04 --models {'m' * 400}@custom", "m" * 400),
+    "model in Japanese": ("--papers 04 --models モデル@custom", "モデル@custom"),
+    "model like a script": ("--papers 04 --models '<script>@custom'", "<script>@custom"),
+    "model with two @": ("--papers 04 --models a@b@custom", "a@b@custom"),
+    "label like a path": ("--papers 04 --models me@custom --label ../../../x", "me@custom"),
+    "closed port estimated": (
+        "--papers 04 --models me@custom --base-url http://127.0.0.1:9",
+        "me@custom",
+    ),
+    "script as label of a question": (
+        "--papers 01 --models me@custom --questions {here}/script.yaml",
+        "me@custom",
+    ),
+    "bomb beside the questions": (
+        "--papers 01 --models me@custom --questions {here}/bomb-beside.yaml",
+        "me@custom",
+    ),
+}
+
+
+@pytest.mark.parametrize(("words", "shows"), TAKEN.values(), ids=TAKEN)
+def test_it_is_taken_as_it_is_and_does_no_harm(words, shows, here, capsys):
+    before = files(here)
+    code, out, _ = run(f"estimate --limit 1 {words}", here, capsys)
+    assert code == 0 and shows in out
+    new = set(files(here)) - set(before)
+    assert {one.parent for one in new} <= {here / "cache"}
+
+
+def test_they_are_eighty():
+    cases = [*REFUSED, *TAKEN]
+    assert len(cases) == len(set(cases)) >= 80
