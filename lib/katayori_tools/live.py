@@ -25,7 +25,7 @@ from katayori.provenance import without_folder
 from katayori.report.run import harmless
 from katayori_tools import asking
 from katayori_tools.asking import Step, n_clusters, wanted
-from katayori_tools.choices import Asking, NotebookRun, Positive
+from katayori_tools.choices import Asking, Dollars, NotebookRun, Positive
 from katayori_tools.collect import (
     FIRST,
     READABLE,
@@ -50,7 +50,7 @@ def live(
     chosen: Asking,
     *,
     concurrency: Positive | None = None,
-    budget: float | None = None,
+    budget: Dollars | None = None,
     max_tokens: Positive = 0,
     keep_asking: bool = False,
 ) -> int:

@@ -28,7 +28,7 @@ from katayori.errors import KatayoriError
 from katayori.papers.items import own_files
 from katayori.paths import sha256
 from katayori_tools import notebooks
-from katayori_tools.choices import Jobs, NotebookRun, Papers
+from katayori_tools.choices import Jobs, NotebookRun, Papers, Positive
 
 STAMP = "stamp.json"
 WORK = ".run-"  # how the folder of a run under way begins
@@ -294,7 +294,9 @@ def _run(job: Job) -> str:
     return ""
 
 
-def reproduce(run: NotebookRun, *, jobs: Jobs = 2, timeout: int = 1800, force: bool = False) -> int:
+def reproduce(
+    run: NotebookRun, *, jobs: Jobs = 2, timeout: Positive = 1800, force: bool = False
+) -> int:
     """Runs what is out of date; 0 unless a notebook failed (then 1).
 
     Args:

@@ -171,3 +171,10 @@ def test_no_command_prints_the_control_characters_of_a_name(words, capsys):
 def test_a_name_that_is_not_utf_8_is_refused(capsys):
     said = refused(capsys, "estimate", "--papers", "04", "--models", "a\udc9b@custom")
     assert "is not UTF-8" in said
+
+
+@pytest.mark.parametrize("budget", ["-3", "-0.01", "nan", "inf", "-inf", "abc", "1e12", "3,50"])
+def test_a_budget_that_is_no_amount_is_refused_before_anything(budget, capsys):
+    said = refused(capsys, "live", "--papers", "04", *MODEL, f"--budget={budget}")
+    assert f"'{budget}' is no number of US dollars from 0 to 1,000,000" in said
+    assert not any(Path(name).exists() for name in ("cache", "outputs"))
