@@ -24,6 +24,7 @@ from typing import Any, cast
 
 from katayori import paths, profiles, run_folders
 from katayori.data import paper_facts
+from katayori.data.files import _parsed
 from katayori.errors import KatayoriError
 from katayori.papers.items import own_files
 from katayori.paths import sha256
@@ -165,8 +166,6 @@ def stale(job: Job, shared: dict[str, str]) -> str:
 
 def _given(run: NotebookRun, profile: Mapping[str, Any]) -> dict[str, Any]:
     """The parameters that the command line sets, and those given by name (`-p name=value`)."""
-    import yaml
-
     given: dict[str, Any] = {"profile": profile["name"]}
     if run.profile != profile["name"]:  # a file of the user's
         given["profile"] = str(Path(run.profile).resolve())
@@ -182,7 +181,7 @@ def _given(run: NotebookRun, profile: Mapping[str, Any]) -> dict[str, Any]:
         name, is_set, text = pair.partition("=")
         if not is_set:
             raise KatayoriError(f"-p takes name=value, not '{pair}'")
-        given[name] = yaml.safe_load(text)
+        given[name] = _parsed(text, f"-p {name}")
     given |= {name: value for name, value in run.own.items() if value}
     given |= {"limit": run.limit} if run.limit else {}
     # A notebook runs in its own folder, where a relative path would mean another file.

@@ -34,6 +34,11 @@ FILES: dict[str, str | bytes] = {
     "tag.yaml": "questions: !!python/object/apply:os.system ['touch ran']\n",
     "bomb.yaml": f"{BOMB}questions: *i\n",
     "bomb-beside.yaml": f"{BOMB}{QUESTIONS}",
+    "endless.yaml": f"{QUESTIONS}more: &a [*a]\n",
+    "deep.yaml": f"more: {'[' * 100_000}\n{QUESTIONS}",
+    "no-date.yaml": f"{QUESTIONS}checked: 2026-99-99\n",
+    "no-number.yaml": f"{QUESTIONS}n: {'9' * 5000}\n",
+    "long-list.yaml": f"questions: [{[list(range(9))] * 9}]\n",
     "no-slot.yaml": QUESTIONS.replace("{a_person}", "she"),
     "twice.yaml": QUESTIONS + QUESTION,
     "path.yaml": QUESTIONS.replace("id: 1", "id: '../../etc/passwd'"),
@@ -64,7 +69,13 @@ QUESTION_FILES = {
     "list.yaml": "it must be a block of named fields, not [1, 2]",
     "broken.yaml": "not readable YAML",
     "tag.yaml": "could not determine a constructor for the tag",
-    "bomb.yaml": "questions[0] must be a block of named fields, not [[[[[[[...], [...], ",
+    "bomb.yaml": "its aliases stand for too much; write the values out",
+    "bomb-beside.yaml": "its aliases stand for too much; write the values out",
+    "endless.yaml": "its aliases stand for too much; write the values out",
+    "deep.yaml": "not readable YAML (values lie in more than 100 others)",
+    "no-date.yaml": "not readable YAML (month must be in 1..12)",
+    "no-number.yaml": "not readable YAML (Exceeds the limit (4300 digits)",
+    "long-list.yaml": "not [[0, 1, 2, 3, 4, 5, ...], [0, 1, 2, 3, 4, 5, ...], ",
     "no-slot.yaml": "question 1 names nobody; use {a_person} or {person}",
     "twice.yaml": "question id 1 appears twice",
     "path.yaml": ".id must be a whole number, not '../../etc/passwd'",
@@ -80,6 +91,10 @@ OWN_FILES = {
     ),
     "02 empty folder": ("--papers 02 --jbbq {here}/folder", "no JBBQ files (*.jsonl) in folder"),
     "02 bad JSON": ("--papers 02 --jbbq {here}/cut", "Age.jsonl line 13 is not JSON"),
+    "02 deep JSON": (
+        "--papers 02 --jbbq {here}/deep",
+        "Age.jsonl line 1 is not JSON (maximum recu",
+    ),
     "05 without preset": (
         "--papers 05 --topics {here}/topics",
         "unknown preset 'published_counts'",
@@ -152,6 +167,11 @@ COMMANDS = {
     "template of nobody": ("template {here}/a.csv", "a template holds one paper and one model"),
     "site of a path": ("site --profile ../../etc", "no notebook of the profile '../../etc'"),
     "parameter unknown": ("reproduce --papers 04 -p x=1", "has a parameter 'x'; valid: "),
+    "parameter no YAML": ("reproduce --papers 04 -p limit=[", "-p limit: not readable YAML ("),
+    "parameter no date": (
+        "reproduce --papers 04 -p limit=2026-99-99",
+        "-p limit: not readable YAML (month must be in 1..12)",
+    ),
     "parameter without value": ("reproduce --papers 04 -p x", "-p takes name=value, not 'x'"),
 }
 
@@ -196,6 +216,8 @@ def here(tmp_path, monkeypatch):
         shutil.copytree(own_items.write("persona_jbbq", tmp_path), tmp_path / "cut") / "Age.jsonl"
     )
     rows.write_text(rows.read_text(encoding="utf-8") + '{"example_id": 1', encoding="utf-8")
+    (tmp_path / "deep").mkdir()
+    (tmp_path / "deep" / "Age.jsonl").write_text("[" * 100_000, encoding="utf-8")
     return tmp_path
 
 
@@ -243,10 +265,6 @@ TAKEN = {
     ),
     "script as label of a question": (
         "--papers 01 --models me@custom --questions {here}/script.yaml",
-        "me@custom",
-    ),
-    "bomb beside the questions": (
-        "--papers 01 --models me@custom --questions {here}/bomb-beside.yaml",
         "me@custom",
     ),
 }

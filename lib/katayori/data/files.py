@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import math
 import re
 import stat
 from collections.abc import Hashable, Iterable, Iterator
@@ -26,6 +27,10 @@ _MOST = 20_000_000
 #: And of rows, which programs write: logs of harnesses have hundreds of MB. As Python's objects
 #: they need five times as much memory, so that more fits few machines.
 _MOST_OF_ROWS = 1_000_000_000
+#: In how many others a value of YAML may lie, and how many values aliases may stand for: a hundred
+#: times as deep, or a few lines of aliases of aliases, would end the program or its memory.
+_DEEPEST = 100
+_MOST_BY_ALIAS = 100_000
 
 
 def _check(path: Path, what: str, most: int = _MOST_OF_ROWS) -> None:
@@ -89,15 +94,53 @@ def read_yaml(path: Path, what: str) -> Any:
 
 @lru_cache(maxsize=64)
 def _parsed(text: str, where: str) -> Any:
+    try:
+        content = _load(text)
+        # Without aliases a text has no more values than letters.
+        if "*" in text and _written_out(content, {}) > len(text) + _MOST_BY_ALIAS:
+            raise ValueError("its aliases stand for too much; write the values out")
+    # A date that does not exist, or a tag that does not fit, is an error of Python's own.
+    except (AttributeError, LookupError, RecursionError, ValueError) as e:
+        cause = " ".join(str(e).split())
+        raise KatayoriError(f"{where}: not readable YAML ({cause})") from None
+    return content
+
+
+def _load(text: str) -> Any:
+    """The content of a YAML text. ValueError and others for what is none."""
     import yaml
 
     # The loader in C, ten times as fast, where PyYAML was built with it.
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    fastest: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+    class Loader(fastest):
+        """It counts how deep a value lies: the loader in C has no limit but the stack's end."""
+
+        depth = 0
+
+        def descend_resolver(self, *place: Any) -> None:
+            self.depth += 1
+            if self.depth > _DEEPEST:
+                raise ValueError(f"values lie in more than {_DEEPEST} others")
+
+        def ascend_resolver(self) -> None:
+            self.depth -= 1
+
     try:
-        return yaml.load(text, loader)  # noqa: S506 - both are safe loaders
+        return yaml.load(text, Loader)  # noqa: S506 - both are safe loaders
     except yaml.YAMLError as e:
-        cause = " ".join(str(e).split())
-        raise KatayoriError(f"{where}: not readable YAML ({cause})") from None
+        raise ValueError(str(e)) from None
+
+
+def _written_out(value: Any, seen: dict[int, float]) -> float:
+    """How many values there are once each alias is written out: no end where one holds itself."""
+    if not isinstance(value, dict | list):
+        return 1
+    if id(value) not in seen:
+        seen[id(value)] = math.inf
+        parts = value.values() if isinstance(value, dict) else value
+        seen[id(value)] = 1 + sum(_written_out(part, seen) for part in parts)
+    return seen[id(value)]
 
 
 def read_as(kind: type[Content], path: Path, what: str = "data file") -> Content:
@@ -202,7 +245,7 @@ def json_lines(path: Path, what: str) -> list[dict[str, Any]]:
             continue
         try:
             row = json.loads(line)
-        except ValueError as e:
+        except (ValueError, RecursionError) as e:
             raise KatayoriError(
                 f"{path.name} line {n} is not JSON ({e}); is the file cut off?"
             ) from None
