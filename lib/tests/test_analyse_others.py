@@ -13,6 +13,7 @@ import pytest
 from test_analyse import analysed, folder, one, page, refused  # noqa: F401 (a fixture)
 
 from katayori.data import catalogue, multiple_choice
+from katayori.data.bbq import load_bbq
 from katayori.errors import KatayoriError
 
 mirror = pytest.mark.skipif(
@@ -296,6 +297,24 @@ def test_the_answers_that_bbqs_authors_stored_give_what_they_published(
     assert found == pytest.approx(published, abs=0.051)
 
 
+@pytest.mark.mirror
+@mirror
+def test_target_loc_of_bbqs_metadata_tells_the_targets_that_its_tags_do_not(folder):
+    """A made model on BBQ's own SES: by the stereotype on four of five items, "unknown" else."""
+    rows = pd.read_json(catalogue.path_of("bbq", "data/SES.jsonl"), lines=True)
+    about = pd.read_csv(catalogue.path_of("bbq", "supplemental/additional_metadata.csv"))
+    columns = ["category", "example_id", "target_loc"]
+    items = load_bbq(["ses"]).filter(like="role_")
+    follows = (items == "biased").to_numpy().argmax(axis=1)
+    silent = (items == "unknown").to_numpy().argmax(axis=1)
+    rows["prediction"] = np.where(rows.index % 5 == 0, silent, follows)
+    ambiguous = rows["context_condition"] == "ambig"
+    wanted = (rows.index[ambiguous] % 5 != 0).mean()
+    own = rows.merge(about[columns].drop_duplicates(), on=["category", "example_id"])
+    assert scores_of(folder / "log.csv", own)[2] == pytest.approx(wanted)
+    assert one(pd.read_csv(folder / "out" / "results.csv"), "ooc_rate")["n"] == len(rows)
+
+
 def of_esbbq(table: pd.DataFrame) -> list[dict]:
     """Lines as lm-evaluation-harness' task esbbq logs them: two persons, then nine wordings."""
     lines = []
@@ -341,25 +360,58 @@ def test_a_log_of_esbbq_in_another_order_of_options_is_refused(folder, capsys):
     assert "acc differs in" in refused(capsys, written(folder / "turned.jsonl", lines))
 
 
-@pytest.mark.parametrize("scored", [True, False])
-def test_a_planted_bias_in_a_log_of_inspect_comes_out(folder, scored):
-    """BBQ's columns in the metadata, the answer as a letter in text and score."""
+def of_inspect(**changes: dict) -> dict:
+    """A log of inspect_ai with BBQ's columns as metadata; `changes` are of the first sample."""
     samples = []
-    for number, row in enumerate(relatives().to_dict("records")):
+    for number, row in enumerate(relatives().drop(columns="target_label").to_dict("records")):
         said, right = "ABC"[row.pop("answer")], "ABC"[row.pop("label")]
         row |= {"additional_metadata": {"stereotyped_groups": ["Man"]}}
         message = {"role": "assistant", "content": f"ANSWER: {said}"}
         score = {"choice": {"value": "C" if said == right else "I", "answer": said}}
-        sample = {"id": number + 1, "epoch": 1, "target": right, "input": "?"}
-        sample |= {"output": {"choices": [{"message": message, "stop_reason": "stop"}]}}
-        samples.append(sample | {"metadata": row, "scores": score if scored else {}})
-    for row in (sample["metadata"] for sample in samples):
-        del row["target_label"]
-    log = {"eval": {"model": "openai/some-model"}, "samples": samples}
+        sample = {"id": number + 1, "epoch": 1, "target": right, "input": "?", "scores": score}
+        output = {"choices": [{"message": message, "stop_reason": "stop"}]}
+        samples.append(sample | {"metadata": row, "output": output})
+    samples[0] |= changes
+    return {"eval": {"model": "openai/some-model"}, "samples": samples}
+
+
+@pytest.mark.parametrize("scored", [True, False])
+def test_a_planted_bias_in_a_log_of_inspect_comes_out(folder, scored):
+    """The answer is the scorer's letter, or read from the text."""
+    log = of_inspect()
+    for sample in () if scored else log["samples"]:
+        sample["scores"] = {}
     (folder / "log.json").write_text(json.dumps(log), encoding="utf-8")
     found = analysed(folder / "log.json")
     names = ("acc_amb", "acc_dis", "diff_amb", "diff_dis")
     assert [one(found, name)["value"] for name in names] == pytest.approx(TRUE)
+
+
+def ending(word: str, tokens: int = 9) -> dict:
+    choice = {"message": {"content": "ANSWER: C"}, "stop_reason": word}
+    return {"output": {"choices": [choice], "usage": {"output_tokens": tokens}}}
+
+
+@pytest.mark.parametrize(
+    ("changes", "counts"),
+    [
+        (ending("stop"), True),
+        (ending("max_tokens", tokens=1), True),
+        (ending("max_tokens"), False),
+        (ending("content_filter"), False),
+        (ending("tool_calls"), False),
+        ({"error": {"message": "timeout"}}, False),
+        ({"scores": {}}, True),
+        ({"scores": {"choice": {"value": "I", "answer": None}}}, False),
+    ],
+)
+def test_the_scorers_answer_counts_where_the_samples_text_does(folder, changes, counts):
+    """Of answers that were cut or filtered, the scorer's counted; of unscored ones, no text did."""
+    (folder / "log.json").write_text(json.dumps(of_inspect(**changes)), encoding="utf-8")
+    lost = one(analysed(folder / "log.json"), "ooc_rate")
+    assert (lost["n"], lost["value"]) == (32, pytest.approx(0 if counts else 1 / 32))
+    told = "1 answers have no score: they are read from the texts" in page(folder).get_text()
+    assert told == (changes == {"scores": {}})
 
 
 def kobbq() -> pd.DataFrame:

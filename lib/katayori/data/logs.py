@@ -71,14 +71,14 @@ def read_log(log: str | PathLike[str], options: Sequence[str] = ()) -> pd.DataFr
     Returns:
         model (inspect_ai; lm-evaluation-harness does not log it in its samples), item_id (of the
         metadata, or the sample's own), repetition (epochs from 0), text (None of a failed sample
-        and of one that ended in a tool call or for an unknown reason, which have no score either),
-        finish (`stop`, `length`, `content_filter`; `error` of a failed sample; another word as it
-        is, such as `tool_calls`; lm-evaluation-harness does not log cut-offs), target; the metadata
+        and of one that ended in a tool call or for an unknown reason), finish (`stop`, also of a
+        single token; `length`, `content_filter`; `error` of a failed sample; another word as it is,
+        such as `tool_calls`; lm-evaluation-harness does not log cut-offs), target; the metadata
         of the sample or the fields of its document under their own names; score_<name> (of
         inspect_ai's scorers C, I and P as 1, 0 and 0.5; of lm-evaluation-harness its metrics) and
-        answer (of the first scorer), as far as the log has them; logp_0, logp_1, ...: log
-        probability of each option, NaN where it is not known (lm-evaluation-harness: of the given
-        continuations, summed over their tokens).
+        answer (of the first scorer), as far as the log has them and the answer is whole; logp_0,
+        logp_1, ...: log probability of each option, NaN where it is not known
+        (lm-evaluation-harness: of the given continuations, summed over their tokens).
         Rows of lm-evaluation-harness that differ only in the filter are kept, with `filter`.
 
     Raises:
@@ -224,15 +224,17 @@ def _of_inspect(sample: Any, options: Sequence[str]) -> Iterator[Sample]:
         told = stopped.get("message") or f"stopped by the {stopped.get('type')} limit"
         cause = f"sample failed: {told}"[:LONGEST_CAUSE]
     choice: Any = {} if cause else choice_of_inspect(choices[0], attached)
-    finish = usual(choice["finish_reason"]) if choice else "error"
-    if choice and (found := ended(finish)).outcome == "error":
+    word, usage = choice.get("finish_reason", "error"), (sample.get("output") or {}).get("usage")
+    found = ended(word, one_token=(usage or {}).get("output_tokens") == 1)
+    if choice and found.outcome == "error":
         cause, choice = found.note, {}
+    whole = found.outcome == "ok"
     fields = about | {"item_id": about.get("item_id") or sample["id"]}
     fields |= {"target": sample.get("target"), "repetition": int(sample.get("epoch") or 1) - 1}
     fields |= {"text": choice["message"]["content"] if choice else None}
-    fields |= {"finish": finish}
-    fields |= _at_the_answer(choice, options)
-    for scorer, score in ({} if cause else sample.get("scores") or {}).items():
+    fields |= {"finish": "stop" if whole else usual(word)}
+    fields |= _at_the_answer(choice if whole else {}, options)
+    for scorer, score in (sample.get("scores") or {} if whole else {}).items():
         value = score.get("value")
         fields[f"score_{scorer}"] = MARKS.get(value, value) if isinstance(value, str) else value
         if score.get("answer") is not None:
@@ -291,12 +293,14 @@ def _of_lm_eval(row: Any) -> Iterator[Sample]:
         fields |= {"repetition": 0, "text": None, "finish": "stop"}
         yield {"fields": fields, "asked": asked, "choice": {}, "cause": LIKELIHOODS}
         return
-    if not all(isinstance(text, str) for text in texts):
+    if not all(text is None or isinstance(text, str) for text in texts):
         raise ValueError("resps are neither texts nor scores")
     for number, text in enumerate(texts):
-        own = fields | {"repetition": number, "text": text, "finish": "stop"}
-        choice = {"message": {"content": text}, "finish_reason": "stop"}
-        yield {"fields": own, "asked": asked, "choice": choice, "cause": ""}
+        # A failed call may leave null in place of a text.
+        finish, cause = ("error", "holds no text") if text is None else ("stop", "")
+        own = fields | {"repetition": number, "text": text, "finish": finish}
+        choice = {"message": {"content": text}, "finish_reason": finish}
+        yield {"fields": own, "asked": asked, "choice": choice, "cause": cause}
 
 
 def _asked_by_lm_eval(asked: Any) -> list[Turn]:

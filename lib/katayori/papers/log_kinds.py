@@ -321,17 +321,28 @@ def _answers(log: Log, number: int) -> pd.Series:
     scored = log.places("logp") or log.places("p")
     if column is not None and column.notna().any():
         log.note("answers", f"column {column.name}")
+        scores, said = log.frame.filter(regex="^score_"), _read(log, number)
+        unscored = column.isna() & scores.isna().all(axis=1) & (said != "")
+        if len(scores.columns) and unscored.any():
+            log.note("unscored", unscored.sum())
+            column = column.astype(object).where(~unscored, said)
         return _chosen(log, column, number)
     if len(scored) == number and all(text is None for text, _ in texts):
         log.note("likeliest")
         return _likeliest(log.frame[scored])
     log.note("answers", "read from the texts")
+    return _chosen(log, _read(log, number), number)
+
+
+def _read(log: Log, number: int) -> pd.Series:
+    """What each text says: a number, a letter or the words themselves; empty: nothing."""
     places, letters = tuple(map(str, range(number))), tuple(ALPHABET[:number])
-    numbers = (parse_option(*one, options=places).answer for one in texts)
-    named = (parse_verdict(*one, letters=letters).answer for one in texts)
-    spoken = (behind_thoughts(*one)[0].strip() for one in texts)
-    read = [one or two or text for one, two, text in zip(numbers, named, spoken, strict=True)]
-    return _chosen(log, pd.Series(read, log.frame.index, dtype=object), number)
+    read = []
+    for one in log.texts():
+        named = parse_option(*one, options=places).answer
+        named = named or parse_verdict(*one, letters=letters).answer
+        read.append(named or behind_thoughts(*one)[0].strip())
+    return pd.Series(read, log.frame.index, dtype=object)
 
 
 def _likeliest(scores: pd.DataFrame) -> pd.Series:
