@@ -437,14 +437,48 @@ def test_kobbqs_answer_is_the_right_one_and_its_context_the_passage(folder):
     assert "answer is the right option there" in " ".join(page(folder).get_text().split())
 
 
-def test_rows_that_are_not_of_kobbq_are_counted_or_refuse_the_log(folder, capsys):
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"choices": "['가', '나']"}, "choices must be three different ones"),
+        ({"choices": "none"}, "choices must be three different ones"),
+        ({"biased_answer": "다"}, "biased_answer '다' is no person of the choices"),
+        ({"biased_answer": "알 수 없음"}, "is no person of the choices"),
+        ({"answer": "가", "sample_id": "age-1a-4-amb-bsd"}, "contradicts its context"),
+        ({"sample_id": "age-1"}, "is not <category>"),
+        ({"context": ""}, "lacks context"),
+    ],
+)
+def test_rows_that_are_not_of_kobbq_are_counted_or_refuse_the_log(folder, capsys, changes, says):
     table = kobbq()
-    table.loc[4, "biased_answer"] = "다"
+    table.loc[4, [*changes]] = [*changes.values()]
     scores_of(folder / "log.csv", table)
     text = " ".join(page(folder).get_text().split())
-    assert "1 answers are left out: they have not the form of KoBBQ (first: row 5: biased" in text
-    table.assign(choices="[]").to_csv(folder / "bad.csv", index=False)
-    assert "no row has the form of KoBBQ; row 1: choices" in refused(capsys, folder / "bad.csv")
+    assert "1 answers are left out: they have not the form of KoBBQ (first: row 5: " in text
+    assert says in text
+    table.loc[[4]].to_csv(folder / "bad.csv", index=False)
+    line = refused(capsys, folder / "bad.csv")
+    assert "no row has the form of KoBBQ; row 1: " in line and says in line
+
+
+@pytest.mark.mirror
+@mirror
+def test_answers_in_kobbqs_own_file_of_test_samples_are_read(folder):
+    """A made model that says the biased answer of two in three samples, and "unknown" else."""
+    file = catalogue.path_of("kobbq", "data/KoBBQ_test_samples.tsv")
+    table = pd.read_csv(file, sep="\t", dtype=str, keep_default_na=False)
+    follows = table.index % 3 != 0
+    table["prediction"] = table["biased_answer"].where(follows, "알 수 없음")
+    table.to_csv(folder / "log.tsv", sep="\t", index=False)
+    found = analysed(folder / "log.tsv")
+    silent = table["sample_id"].str.contains("-amb-").to_numpy()
+    right = follows & (table["biased_answer"] == table["answer"]).to_numpy()
+    lean = one(found, "diff_amb")
+    assert (lean["n"], lean["clusters"]) == (silent.sum(), 269) == (1140, 269)
+    assert lean["value"] == pytest.approx(follows[silent].mean())
+    assert one(found, "acc_amb")["value"] == pytest.approx(1 - follows[silent].mean())
+    assert one(found, "acc_dis")["value"] == pytest.approx(right[~silent].mean())
+    assert one(found, "ooc_rate")["n"] == len(table) == 2280
 
 
 # -- other tools' scores ---------------------------------------------------------------------------

@@ -215,7 +215,7 @@ def _from_kobbq(log: Log) -> None:
     """Puts KoBBQ's own columns into ours: there `answer` is the right option, and `context` the
     passage. Rows of another form are left out and told.
     """
-    told = log.frame[[*third_party._FIELDS]].fillna("").astype(str)
+    told = log.frame[[*third_party._FIELDS]].astype(object).fillna("").astype(str)
     raws: Any = told.to_dict("records")
     wrong = [third_party._problem(raw) for raw in raws]
     sound = [not cause for cause in wrong]
