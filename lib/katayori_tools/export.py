@@ -274,13 +274,14 @@ def private_texts() -> dict[str, str]:
         if address := os.environ.get(name, "").strip():
             found[address] = f"the address in {name}"
             found[urlsplit(address).netloc or address] = f"the address in {name}"
-    found[str(Path.home())] = "the home folder"
+    home = os.path.expanduser("~")  # without a home it stays as it is
+    found[home] = "the home folder"
     patterns = {}
-    for text in sorted(found.keys() - {"", "/"}, key=len, reverse=True):
+    for text in sorted(found.keys() - {"", "/", "~"}, key=len, reverse=True):
         for form in (text, json.dumps(text, ensure_ascii=False)[1:-1]):
             # No letter or digit continues it.
             patterns[rf"(?<![^\W_]){re.escape(form)}(?![^\W_])"] = found[text]
-    names = {os.environ.get("USER", ""), Path.home().name}
+    names = {os.environ.get("USER", ""), os.path.basename(home)}
     with suppress(OSError, KeyError):  # a user without an entry
         names.add(getpass.getuser())
     for name in map(re.escape, sorted(names - NOBODY)):

@@ -178,3 +178,65 @@ def test_a_budget_that_is_no_amount_is_refused_before_anything(budget, capsys):
     said = refused(capsys, "live", "--papers", "04", *MODEL, f"--budget={budget}")
     assert f"'{budget}' is no number of US dollars from 0 to 1,000,000" in said
     assert not any(Path(name).exists() for name in ("cache", "outputs"))
+
+
+# -- a home that cannot be written -----------------------------------------------------------------
+
+
+@pytest.fixture
+def checkout(tmp_path, monkeypatch):
+    """A checkout and a home below `tmp_path`, and nothing that names a cache."""
+    for name in ("KATAYORI_CACHE", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("KATAYORI_ROOT", str(tmp_path / "checkout"))
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    (tmp_path / "home").mkdir()
+    return tmp_path / "checkout"
+
+
+def read_only(monkeypatch, folder: Path) -> None:
+    """For root, too, who may write anywhere."""
+    held = os.access
+    monkeypatch.setattr(
+        os,
+        "access",
+        lambda path, *how: folder not in (path, *Path(path).parents) and held(path, *how),
+    )
+
+
+def test_the_cache_lies_in_the_checkout_where_the_home_cannot_be_written(
+    checkout, tmp_path, monkeypatch
+):
+    usual, own = tmp_path / "home/.cache/katayori", checkout / ".cache/katayori"
+    assert paths.cache_dir() == usual
+    read_only(monkeypatch, tmp_path / "home")
+    assert paths.cache_dir() == own
+    monkeypatch.setenv("KATAYORI_CACHE", str(tmp_path / "mine"))
+    assert paths.cache_dir() == tmp_path / "mine"
+
+
+def test_what_was_paid_for_is_found_again_whoever_asks(checkout, tmp_path, monkeypatch):
+    """A cache that is there is the one in use, also if it can only be read."""
+    usual, own = tmp_path / "home/.cache/katayori", checkout / ".cache/katayori"
+    own.mkdir(parents=True)
+    assert paths.cache_dir() == own
+    usual.mkdir(parents=True)
+    read_only(monkeypatch, tmp_path / "home")
+    assert paths.cache_dir() == usual
+
+
+def test_a_user_without_any_home_has_a_cache(checkout, monkeypatch):
+    monkeypatch.setattr(os.path, "expanduser", lambda text: text)  # what it does then
+    assert paths.cache_dir() == checkout / ".cache/katayori"
+
+
+def test_the_doctor_names_the_variable_of_a_cache_that_cannot_be_written(
+    tmp_path, monkeypatch, capsys
+):
+    read_only(monkeypatch, tmp_path)
+    assert cli.main(["doctor"]) == 1
+    lines = [line for line in capsys.readouterr().out.splitlines() if " disk, " in line]
+    assert [line.split()[0] for line in lines] == ["problem", "problem"]
+    for line, name, folder in zip(lines, ("OUTPUTS", "CACHE"), ("outputs", "cache"), strict=True):
+        assert f"at {tmp_path / folder}, which cannot be written" in line
+        assert line.endswith(f"name another with KATAYORI_{name}")
