@@ -196,6 +196,9 @@ RELATIVES = {
     "as it is": relatives(),
     "words": relatives(answer=relatives()["answer"].map(NAMED)),
     "words, as they are written": relatives(answer=relatives()["answer"].map(NAMED).str.lower()),
+    "a letter and words": relatives(
+        answer=[f"{'ABC'[said]}) {WORDS[said]}." for said in relatives()["answer"]]
+    ),
     "a label in words": relatives(label=relatives()["label"].map(NAMED)),
     "texts": relatives(text=relatives()["answer"].map(NAMED)).drop(columns="answer"),
     "ans0": relatives(answer="ans" + relatives()["answer"].astype(str)),
@@ -207,7 +210,12 @@ RELATIVES = {
     "EsBBQ": esbbq(),
     "EsBBQ, a column for each option": esbbq(apart=True),
 }
-CONTEXTS = [("amb", "dis"), ("Ambiguous", "disambiguous"), ("ambig", "unambiguous")]
+CONTEXTS = [
+    ("amb", "dis"),
+    ("Ambiguous", "disambiguous"),
+    ("ambig", "unambiguous"),
+    ("ambiguous", "non-ambiguous"),
+]
 RELATIVES |= {
     second: relatives(
         context_condition=relatives()["context_condition"].map({"ambig": first, "disambig": second})
@@ -260,6 +268,13 @@ def test_a_key_that_is_wrong_everywhere_is_refused_and_one_odd_row_of_roles_is_t
     table.loc[1:, "role_1"] = "counter_biased"
     scores_of(folder / "log.csv", table)
     assert "1 answers are left out" in page(folder).get_text()
+
+
+def test_a_letter_with_the_words_of_another_option_is_no_answer(folder):
+    said = relatives()["answer"].map({0: "A) The woman", 1: "B: The woman", 2: "Ｃ．Not known"})
+    relatives(answer=said).to_csv(folder / "log.csv", index=False)
+    wrong = (relatives()["answer"] == 0).mean()
+    assert one(analysed(folder / "log.csv"), "ooc_rate")["value"] == pytest.approx(wrong)
 
 
 @pytest.mark.parametrize(

@@ -515,23 +515,27 @@ def _marks(frame: pd.DataFrame) -> pd.Series | None:
 
 
 def _repeated(text: str | None, options: Any) -> float:
-    """The place of the option whose words are the first line of a text.
+    """The place of the option whose words, alone or behind its letter, are a text's first line.
 
     Example:
         >>> _repeated(" The student.", ["the grandmother", "the student", "Unknown"])
         1.0
+        >>> _repeated("C) Unknown", ["the grandmother", "the student", "Unknown"])
+        2.0
         >>> _repeated("The student or the other", ["the other", "the student", "Unknown"])
         nan
     """
     line = (text or "").strip().partition("\n")[0]
     first, *named = map(_bare, [line, *options])
-    return float(named.index(first)) if named.count(first) == 1 else float("nan")
+    both = [(words, letter + words) for words, letter in zip(named, ALPHABET.lower(), strict=False)]
+    places = [place for place, forms in enumerate(both) if first in forms]
+    return float(places[0]) if len(places) == 1 else float("nan")
 
 
-def _bare(text: Any) -> list[str]:
-    """The words of a text without case, punctuation and the article."""
+def _bare(text: Any) -> str:
+    """The words of a text without case, blanks, punctuation and the article."""
     folded = unicodedata.normalize("NFKC", str(text)).casefold()
-    return [word for word in re.sub(r"[^\w\s]|_", "", folded).split() if word != "the"]
+    return "".join(word for word in re.sub(r"[^\w\s]|_", " ", folded).split() if word != "the")
 
 
 def _of_nejumi(log: Log) -> pd.DataFrame:
