@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 from test_convert import LOGS
 
+from katayori.data import logs
 from katayori.data.logs import Log, read_log, samples_of
 from katayori.errors import KatayoriError
 from katayori.finish_reasons import ended
@@ -162,4 +163,13 @@ def test_a_log_without_zstandard_says_what_to_install(monkeypatch):
     with zipfile.ZipFile(LOGS / "inspect_plain.eval") as archive:
         assert archive.infolist()[0].compress_type == 93
     with pytest.raises(KatayoriError, match="pip install zstandard, or `inspect log convert"):
+        read_log(LOGS / "inspect_plain.eval")
+
+
+def test_an_archive_that_unpacks_to_more_than_is_read_of_a_log_is_refused(monkeypatch):
+    """Each of its samples may be small."""
+    monkeypatch.setattr(logs, "_MOST_OF_ROWS", 6_000)
+    with pytest.raises(
+        KatayoriError, match=r"inspect_plain\.eval unpacks to more than 6,000 bytes"
+    ):
         read_log(LOGS / "inspect_plain.eval")

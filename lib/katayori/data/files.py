@@ -25,7 +25,7 @@ FORMULA = re.compile(r"[\s\x00]*[=+\-@＝＋－＠]|[\t\r]")
 #: have 5 MB; what is larger was named by mistake.
 _MOST = 20_000_000
 #: And of rows, which programs write: logs of harnesses have hundreds of MB. As Python's objects
-#: they need five times as much memory, so that more fits few machines.
+#: they need three to five times as much memory, so that more fits few machines.
 _MOST_OF_ROWS = 1_000_000_000
 #: In how many others a value of YAML may lie, and how many values aliases may stand for: a hundred
 #: times as deep, or a few lines of aliases of aliases, would end the program or its memory.

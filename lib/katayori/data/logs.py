@@ -169,6 +169,10 @@ def _log_of_inspect(log: Path) -> tuple[str, list[Any]]:
             held = archive.namelist()
             heads = [name for name in ("header.json", "_journal/start.json") if name in held]
             inside = [n for n in held if n.startswith("samples/") and n.endswith(".json")]
+            if sum(archive.getinfo(name).file_size for name in inside) > _MOST_OF_ROWS:
+                raise KatayoriError(
+                    f"{log.name} unpacks to more than {_MOST_OF_ROWS:,} bytes; log fewer samples"
+                )
             head, *samples = (json.loads(_unpacked(archive, n)) for n in [*heads[:1], *inside])
         return str(head["eval"]["model"]), samples
     except NotImplementedError:
