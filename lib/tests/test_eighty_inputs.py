@@ -2,8 +2,9 @@
 
 Not repeated here, since tests of their own have them: kill -9, an interrupt, two runs at once and
 a store in an odd state (test_stopping, test_prompting_store), full disks (test_inputs,
-test_servers), files without an end or without rows (test_hostile_files), answers on a page in a
-real browser (test_security), every variable of make at once (test_make).
+test_servers), files without an end, tables that act, a home that cannot be written
+(test_hostile_files), answers on a page in a real browser (test_security), every variable of make
+at once (test_make).
 """
 
 import shlex
@@ -44,6 +45,7 @@ FILES: dict[str, str | bytes] = {
     "path.yaml": QUESTIONS.replace("id: 1", "id: '../../etc/passwd'"),
     "class.yaml": QUESTIONS.replace("get it", "get {__class__}"),
     "script.yaml": QUESTIONS.replace("own", "'<script>alert(1)</script>'"),
+    "header.csv": "item_id,question_id,question\n",
     "own-profile.yaml": "mine: {items: study, answers: everywhere, size: 1}\n",
 }
 ESTIMATE = "estimate --models me@custom --limit 1"
@@ -84,6 +86,9 @@ QUESTION_FILES = {
     "folder": "{here}/folder is a folder; name a file",
 }
 OWN_FILES = {
+    "01 device": ("--papers 01 --questions /dev/zero", "zero is a device, a pipe or a socket"),
+    "02 device": ("--papers 02 --jbbq /dev/zero", "zero is a device, a pipe or a socket"),
+    "03 header": ("--papers 03 --comparisons {here}/header.csv", "has a header and no rows"),
     "03 cp932": ("--papers 03 --comparisons {here}/cp932.csv", "iconv -f CP932 -t UTF-8"),
     "03 bad truth": (
         "--papers 03 --comparisons {here}/truth.csv",
@@ -132,6 +137,8 @@ LIMITS = {
     "closed port": ("--base-url http://127.0.0.1:9/v1", "cannot be reached at 127.0.0.1:9 ("),
     "no address": ("", "endpoint custom needs an address: set KATAYORI_BASE_URL"),
     "nobody at once": ("--concurrency 0", "'0' is no whole number above 0"),
+    "budget below nothing": ("--budget=-3", "'-3' is no number of US dollars from 0 to"),
+    "budget no number": ("--budget nan", "'nan' is no number of US dollars from 0 to"),
     "no tokens": ("--max-tokens 0", "'0' is no whole number above 0"),
     "label with an escape": ("--label 'a\x1b[31mb'", r"LABEL='a\x1b[31mb' must be a short name"),
     "label of 300 letters": (f"--label {'l' * 300}", "must be a short name in one line"),
@@ -257,6 +264,7 @@ TAKEN = {
     "model of 400 letters": (f"--papers 04 --models {'m' * 400}@custom", "m" * 400),
     "model in Japanese": ("--papers 04 --models モデル@custom", "モデル@custom"),
     "model like a script": ("--papers 04 --models '<script>@custom'", "<script>@custom"),
+    "model with an escape": ("--papers 04 --models 'a\x1b[31mb@custom'", "a␛[31mb@custom"),
     "model with two @": ("--papers 04 --models a@b@custom", "a@b@custom"),
     "label like a path": ("--papers 04 --models me@custom --label ../../../x", "me@custom"),
     "closed port estimated": (
