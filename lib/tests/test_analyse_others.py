@@ -370,6 +370,21 @@ def test_a_log_of_esbbq_has_the_numbers_of_the_task_itself(folder):
     assert "The numbers of template_id begin anew in each category" in text
 
 
+def test_a_log_of_esbbq_as_its_authors_published_it_is_read(folder):
+    """An early one: a list of JSON, wordings in ans2_options, acc of the first wording alone."""
+    lines = of_esbbq(esbbq().rename(columns={"template_id": "question_index"}))
+    for line in lines:
+        for name in ("filter", "metrics", *line["metrics"]):
+            del line[name]
+        line["doc"]["ans2_options"] = [line["doc"].pop("ans2")]
+        line["resps"] = [[[float(one[0][0]), False]] for one in line["resps"]]
+        line["acc"] = 0.0
+    (folder / "bbq_es_Age.jsonl").write_text(json.dumps(lines, indent=2), encoding="utf-8")
+    found = analysed(folder / "bbq_es_Age.jsonl")
+    names = ("acc_amb", "acc_dis", "diff_amb", "diff_dis")
+    assert [one(found, name)["value"] for name in names] == pytest.approx(TRUE)
+
+
 def test_a_log_of_esbbq_in_another_order_of_options_is_refused(folder, capsys):
     lines = [line | {"resps": line["resps"][::-1]} for line in of_esbbq(esbbq())]
     assert "acc differs in" in refused(capsys, written(folder / "turned.jsonl", lines))

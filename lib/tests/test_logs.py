@@ -131,6 +131,22 @@ def test_scored_continuations_become_columns(tmp_path, form):
     assert frame["text"].isna().all() and frame["filter"].tolist() == ["none"]
 
 
+@pytest.mark.parametrize("name", ["a.jsonl", "a.json"])
+def test_a_list_of_json_is_read_as_its_rows(tmp_path, name):
+    """Early versions of lm-evaluation-harness wrote one list, also into a .jsonl."""
+    rows = [json.loads(line) for line in (LOGS / "lm_eval_plain.jsonl").open(encoding="utf-8")]
+    lines, file = tmp_path / "lines.jsonl", tmp_path / name
+    lines.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    file.write_text("\ufeff\n" + json.dumps(rows, indent=2), encoding="utf-8")
+    pd.testing.assert_frame_equal(read_log(file), read_log(lines))
+    file.write_text('[{"a": 1}, {"a": 2}]', encoding="utf-8")
+    assert read_log(file)["a"].tolist() == [1, 2]
+    for text, says in (('[{"a": 1},', "is not JSON"), ("[1]", "no objects with named fields")):
+        file.write_text(text, encoding="utf-8")
+        with pytest.raises(KatayoriError, match=says):
+            read_log(file)
+
+
 def test_what_is_no_log_is_said_in_one_line(tmp_path):
     broken = tmp_path / "log.eval"
     shutil.copy(LOGS / "inspect_json.json", broken)

@@ -7,6 +7,7 @@ An .eval of inspect_ai is an archive packed with Zstandard, which Python's zipfi
 on. Archives are read in memory; nothing is unpacked to the disk.
 """
 
+import codecs
 import fnmatch
 import io
 import json
@@ -64,7 +65,8 @@ def read_log(log: str | PathLike[str], options: Sequence[str] = ()) -> pd.DataFr
 
     Args:
         log: .eval or .json of inspect_ai, samples_*.jsonl of lm-evaluation-harness (made with
-            `--log_samples`), or a table (.csv, .tsv, .jsonl), which is given as it is.
+            `--log_samples`; early versions write one list of JSON), or a table (.csv, .tsv, .jsonl,
+            a list as .json), which is given as it is.
         options: the words that the options bear in the answer, such as ["A", "B", "C"]: of logs of
             inspect_ai that hold log probabilities they are read at the answer's token.
 
@@ -127,8 +129,9 @@ def samples_of(log: Path, options: Sequence[str] = ()) -> tuple[str, Iterator[tu
 
     Raises KatayoriError for a file of another kind, or that cannot be read.
     """
-    if log.suffix == ".jsonl":
-        rows = json_lines(log, "log")
+    rows = _listed_rows(log) if log.suffix in (".json", ".jsonl") else None
+    if log.suffix == ".jsonl" or rows is not None:
+        rows = json_lines(log, "log") if rows is None else rows
         # Only samples of lm-evaluation-harness have this field.
         return "", _numbered(rows, _of_lm_eval if rows and "resps" in rows[0] else _of_table)
     if log.suffix in (".json", ".eval"):
@@ -138,6 +141,26 @@ def samples_of(log: Path, options: Sequence[str] = ()) -> tuple[str, Iterator[tu
         f"{log.name}: known are .eval and .json (inspect_ai), .jsonl (lm-evaluation-harness, or a"
         " table), and for make analyse .csv and .tsv"
     )
+
+
+def _listed_rows(log: Path) -> list[dict[str, Any]] | None:
+    """The rows of a file that is one list, as lm-evaluation-harness wrote at first (also .jsonl);
+    None of another file, and of one that cannot be read.
+    """
+    begin = b""
+    with suppress(OSError):
+        if log.is_file():
+            with log.open("rb") as file:
+                begin = file.read(LONGEST_CAUSE)
+    if not begin.removeprefix(codecs.BOM_UTF8).lstrip().startswith(b"["):
+        return None
+    try:
+        rows = json.loads(read_text(log, "log", _MOST_OF_ROWS))
+    except (ValueError, RecursionError) as error:
+        raise KatayoriError(f"{log.name} is not JSON ({error}); is the file cut off?") from None
+    if not all(isinstance(row, dict) for row in rows):
+        raise KatayoriError(f"{log.name} is a list of what are no objects with named fields")
+    return list(rows)
 
 
 def _numbered(raws: Sequence[Any], parse: Any) -> Iterator[tuple[int, Sample]]:
@@ -181,10 +204,7 @@ def _log_of_inspect(log: Path) -> tuple[str, list[Any]]:
             f"{log.name} is packed by a method that is not known here; a .json log is: {remedy}"
         ) from None
     except (KeyError, TypeError, AttributeError):
-        raise KatayoriError(
-            f"{log.name} is no log of inspect_ai: it names no eval.model; rows of a table are read"
-            " from a .csv, .tsv or .jsonl"
-        ) from None
+        raise KatayoriError(f"{log.name} is no log of inspect_ai: it names no eval.model") from None
     except (zipfile.BadZipFile, zlib.error, RuntimeError, ValueError, OSError, EOFError) as error:
         raise KatayoriError(
             f"{log.name} cannot be read ({error}); is it there, and whole?"
