@@ -298,7 +298,8 @@ def test_a_second_different_answer_and_rows_without_a_prompt(asked, tmp_path, ca
     "name, content, says",
     [
         ("l.json", b'{"eval": ', "cannot be read"),
-        ("l.json", b"[1]", "is no log of inspect_ai"),
+        ("l.json", b"[1]", "no objects with named fields"),
+        ("l.json", b"{}", "is no log of inspect_ai"),
         ("l.json", b'{"eval": {"model": 3}}', "is a log of 3, not of m"),
         ("l.eval", b"PK\x03\x04 cut", "cannot be read"),
         ("l.txt", b"x", "known are .eval and .json"),
