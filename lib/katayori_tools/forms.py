@@ -33,7 +33,7 @@ from katayori.metrics.agreement import alpha
 from katayori.papers import answers, get_paper, jubaku_v2, paper_ids
 from katayori.prompting.answer_store import Store
 from katayori.prompting.letters import parse_choice
-from katayori.prompting.parsing import strip_thinking
+from katayori.prompting.parsing import answer_in, strip_thinking
 from katayori.prompting.prompts import Prompt, load_prompts
 from katayori.prompting.requests import Response, build
 from katayori.prompting.store import store_path
@@ -467,7 +467,7 @@ def _screen(drafts: list[Row], screener: str, prompt: Prompt, server: OwnServer)
     items: list[Row] = jubaku.in_every_variant(cases, (1,)).to_dict("records")  # type: ignore[assignment]
     by_id = {row["id"]: row for row in drafts}
     for item, answer in zip(items, _asked(screener, items, prompt, server), strict=True):
-        letter = parse_choice(answer.text, answer.finish_reason).answer
+        letter = answer_in(parse_choice, answer.text, answer.finish_reason).answer
         role = item[f"role_{letter.lower()}"] if letter else "not read"
         by_id[item["case_id"]][item["order"]] = role
     for row in drafts:

@@ -107,16 +107,18 @@ def decisions(log: Log) -> pd.DataFrame:
     else:
         log.note("decision_texts")
         # The answer on the line "Answer: ...", or the word alone.
-        words = [
-            parse_yes_no(*one).answer or meaning(behind_thoughts(*one)[0], "decision")
-            for one in log.texts()
-        ]
+        words = [parse_yes_no(text).answer or meaning(text, "decision") for text in _spoken(log)]
         frame["value"] = pd.Series(words, frame.index).map(DECISIONS)
     for name in log.several("factors") or ["age", "gender", "race"]:
         levels = log.column(name)
         if levels is not None:
             frame[f"factor {name}"] = levels.where(levels.notna(), "unnamed").map(_level)
     return frame.assign(valid=frame["value"].notna())
+
+
+def _spoken(log: Log) -> list[str]:
+    """The text of each answer without its thoughts; empty where nothing is to be read."""
+    return [behind_thoughts(*one)[0] for one in log.texts()]
 
 
 def _decision(value: Any) -> float:
@@ -149,7 +151,7 @@ def judge(log: Log) -> pd.DataFrame:
     frame["order"] = log.words("order", "order") if ordered else ""
     if own is None:
         log.note("verdict_texts")
-        letters = [parse_verdict(*one).answer for one in log.texts()]
+        letters = [parse_verdict(text).answer for text in _spoken(log)]
     else:
         log.note("verdicts", own.name, "that was shown first" if ordered else "of system 1")
         of_system = {"1": "A", "2": "B", "tie": "C"}
@@ -338,10 +340,10 @@ def _read(log: Log, number: int) -> pd.Series:
     """What each text says: a number, a letter or the words themselves; empty: nothing."""
     places, letters = tuple(map(str, range(number))), tuple(ALPHABET[:number])
     read = []
-    for one in log.texts():
-        named = parse_option(*one, options=places).answer
-        named = named or parse_verdict(*one, letters=letters).answer
-        read.append(named or behind_thoughts(*one)[0].strip())
+    for text in _spoken(log):
+        named = parse_option(text, options=places).answer
+        named = named or parse_verdict(text, letters=letters).answer
+        read.append(named or text.strip())
     return pd.Series(read, log.frame.index, dtype=object)
 
 
@@ -467,8 +469,7 @@ def _of_lm_eval(log: Log) -> pd.DataFrame:
         answer = _likeliest_person(log, directed)
     else:
         log.note("repeated")
-        texts = [behind_thoughts(*one)[0] for one in log.texts()]
-        places = [_repeated(text, row) for text, row in zip(texts, words, strict=True)]
+        places = [_repeated(*both) for both in zip(_spoken(log), words, strict=True)]
         answer = pd.Series(places, roles.index)
     return directed.assign(answer=answer, label=_labels(log, 3))
 

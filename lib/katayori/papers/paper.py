@@ -157,8 +157,8 @@ class Paper:
 
     # -- answers -------------------------------------------------------------------------------
 
-    def parse(self, text: str, finish_reason: str) -> Parsed:
-        """The answer in a text."""
+    def parse(self, text: str) -> Parsed:
+        """The answer in a text without its thoughts (see `parsing.answer_in`)."""
         raise NotImplementedError
 
     def reading(self, prompt: Prompt) -> Mapping[str, Any]:

@@ -106,8 +106,8 @@ class _PersonaJbbq(Paper):
             items = items.assign(rank=_mentions_in_turn(items))
         return by_category(items)
 
-    def parse(self, text: str, finish_reason: str) -> Parsed:
-        return parse_number(text, finish_reason)
+    def parse(self, text: str) -> Parsed:
+        return parse_number(text)
 
     def simulate(self, request: Request) -> Response:
         biased_persona = request.prompt_id.startswith("pj_biased")
