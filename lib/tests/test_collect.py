@@ -174,7 +174,6 @@ def test_time_out_is_asked_again():
         ("truncated", "truncated", ""),
         ("bad_request", "error", "unknown field: seed"),
         ("unprocessable", "error", "422"),
-        ("redirect", "error", "307"),
         ("filtered_200", "filtered", "content_filter"),
         ("ends_tired", "error", "unknown finish reason 'tired'"),
         ("ends_tool_calls", "error", "tool call"),
@@ -283,6 +282,7 @@ def test_retry_after_is_honoured_in_every_form():
         ("unauthorized", f"refused the key.*{KEY_ENV}"),
         ("forbidden", "refused the key"),
         ("not_found", "knows no model 'm-vendor'"),
+        ("redirect", "sends requests on to http://127.0.0.1:9/elsewhere"),
     ],
 )
 def test_what_fails_for_all_stops_at_once_with_one_line(fault, says, store, monkeypatch):
