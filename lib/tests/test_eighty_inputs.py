@@ -7,14 +7,19 @@ test_servers), files without an end, tables that act, a home that cannot be writ
 at once (test_make).
 """
 
+import json
 import shlex
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import own_items
 import pytest
+from aiohttp import web
+from api_double import Double, completion
+from test_make import checkout, make  # noqa: F401 - a fixture
 
-from katayori_tools import cli, reproduce
+from katayori.prompting.store import store_path
+from katayori_tools import cli, collect, reproduce
 
 QUESTION = "- {id: 1, label: own, template: 'Should {a_person} get it?'}\n"
 QUESTIONS = f"questions:\n{QUESTION}"
@@ -117,7 +122,10 @@ OWN_FILES = {
     "profile unknown": ("--papers 04 --profile bad", "no profile 'bad'; valid: recorded, smoke, "),
     "profile asks nobody": ("--papers 04 --profile recorded", "asks nobody (answers: recorded)"),
     "profile is a path": ("--papers 04 --profile /etc/passwd", "must hold named blocks of items"),
-    "profile of nothing": ("--papers 04 --profile {here}/own-profile.yaml", "everywhere"),
+    "profile of nothing": (
+        "--papers 04 --profile {here}/own-profile.yaml",
+        "answers must be recorded, live, simulated or imported, not 'everywhere'",
+    ),
     "option of another paper": (
         "--papers 04 --questions {here}/good.yaml",
         "--questions is for discrim_eval, which is not asked",
@@ -196,8 +204,9 @@ REFUSED = {
     },
     **beginning(ESTIMATE, OWN_FILES),
     **{
-        f"live at {name}": (f"{LIVE} --base-url '{url}'", says)
+        f"{words.split()[0]} at {name}": (f"{words} --papers 04 --base-url '{url}'", says)
         for name, (url, says) in ADDRESSES.items()
+        for words in (ESTIMATE, LIVE)
     },
     **beginning(LIVE, LIMITS),
     **COMMANDS,
@@ -233,19 +242,23 @@ def files(folder) -> dict:
     return {one: one.read_bytes() for one in folder.rglob("*") if one.is_file()}
 
 
-def run(words: str, folder, capsys) -> tuple[int, str, list[str]]:
+def run(words: Sequence[str], capsys) -> tuple[int, str, list[str]]:
     """Exit code, screen and the lines of what is told of a command line."""
     capsys.readouterr()
-    code = cli.main([word.replace("{here}", str(folder)) for word in shlex.split(words)])
+    code = cli.main(list(words))
     out, err = capsys.readouterr()
-    assert all(line.isprintable() for line in (out + err).splitlines())
+    assert (out + err).replace("\n", "").isprintable()
     return code, out, err.splitlines()
+
+
+def split(words: str, folder) -> list[str]:
+    return [word.replace("{here}", str(folder)) for word in shlex.split(words)]
 
 
 @pytest.mark.parametrize(("words", "says"), REFUSED.values(), ids=REFUSED)
 def test_it_is_refused_in_one_line_and_nothing_is_written(words, says, here, capsys):
     before = files(here)
-    code, out, told = run(words, here, capsys)
+    code, out, told = run(split(words, here), capsys)
     assert (code, out, len(told)) == (2, "", 1), told
     assert told[0].startswith("katayori: ") and says.replace("{here}", str(here)) in told[0]
     assert len(told[0]) < 700
@@ -281,12 +294,126 @@ TAKEN = {
 @pytest.mark.parametrize(("words", "shows"), TAKEN.values(), ids=TAKEN)
 def test_it_is_taken_as_it_is_and_does_no_harm(words, shows, here, capsys):
     before = files(here)
-    code, out, _ = run(f"estimate --limit 1 {words}", here, capsys)
+    code, out, _ = run(split(f"estimate --limit 1 {words}", here), capsys)
     assert code == 0 and shows in out
     new = set(files(here)) - set(before)
     assert {one.parent for one in new} <= {here / "cache"}
 
 
+def test_a_row_with_another_label_is_left_out_and_told_once(here, capsys):
+    """A seventh option of three: the others are asked, and keep their ids."""
+    file = here / "jbbq" / "Age.jsonl"
+    file.write_text(file.read_text("utf-8").replace('"label": 2', '"label": 7', 1), "utf-8")
+    code, out, told = run(split(f"{ESTIMATE} --papers 02 --jbbq {{here}}/jbbq", here), capsys)
+    [line] = [one for one in [*told, *out.splitlines()] if "left out" in one]
+    assert code == 0 and line in told
+    assert "1 row(s) left out: label is 7, not one of 0, 1, 2 (Age.jsonl row " in line
+
+
+def test_an_address_in_the_environment_is_checked_like_one_that_is_given(here, capsys, monkeypatch):
+    monkeypatch.setenv("KATAYORI_BASE_URL", "ftp://127.0.0.1/v1")
+    for words in (ESTIMATE, f"{ESTIMATE} --label mine", LIVE):
+        code, _, told = run(split(f"{words} --papers 04", here), capsys)
+        assert code == 2 and len(told) == 1 and "must begin with http:// or https://" in told[0]
+
+
+# -- servers and answers that are none -------------------------------------------------------------
+
+TO = {"Location": "http://127.0.0.1:9/elsewhere"}
+#: Status, body and headers of every reply of a server, and what is told of it.
+SERVERS: dict[str, tuple[int, str, Mapping[str, str], str]] = {
+    **{
+        f"redirect {status}": (status, "", TO, f"on to {TO['Location']} ({status}), and none is")
+        for status in (301, 302, 307, 308)
+    },
+    "redirect nowhere": (302, "", {}, "sends requests on to no address (302)"),
+    "redirect inside": (302, "", {"Location": "/login"}, "sends requests on to /login (302)"),
+    "HTML": (200, "<html>login</html>", {}, "the answer is not JSON: <html>login</html>"),
+    "bad JSON": (200, '{"choices": [{"message"', {}, "the answer is not JSON: "),
+    "deep JSON": (200, "[" * 100_000, {}, "the answer is not JSON: [[[["),
+    "no choices": (200, '{"choices": []}', {}, 'no choices in the answer: {"choices": []}'),
+    "null": (200, "null", {}, "the answer is not JSON: null"),
+    "nothing at all": (200, "", {}, "no choices in the answer: null"),
+    "always 500": (500, '{"error": {"message": "broken"}}', {}, "status 500: broken"),
+    "a key refused": (401, "{}", {}, "custom refused the key"),
+    "null for a text": (
+        200,
+        json.dumps(completion(message={"content": None})),
+        {},
+        "(unreadable 8); most often: nothing was written",
+    ),
+    "3 MB for a letter": (200, json.dumps(completion("x" * 3_000_000)), {}, "(cut 8)"),
+}
+#: What a model says in place of its letter, and how the terminal shows it.
+ANSWERS = {
+    "script": ("<script>alert(1)</script>", "most often: <script>alert(1)</script>"),
+    "escapes": ("\x1b[31mred\x1b[0m\x1b]0;title\x07", "most often: ␛[31mred␛[0m␛]0;title␇"),
+    "formula": ('=HYPERLINK("http://x")', 'most often: =HYPERLINK("http://x")'),
+    "sum": ("@SUM(1+1)", "most often: @SUM(1+1)"),
+    "LaTeX": ("$\\href{javascript:x}{y}$", "most often: $\\href{javascript:x}{y}$"),
+    "other direction": ("\u202eyes :rewsna", r"most often: \u202eyes :rewsna"),
+    "NUL": ("yes\0no", "most often: yes␀no"),
+    "prose": ("It depends.\nReally.", "most often: It depends. Really."),
+}
+REPLIES = SERVERS | {
+    f"answer: {name}": (200, json.dumps(completion(text)), {}, says)
+    for name, (text, says) in ANSWERS.items()
+}
+
+
+class Replying(Double):
+    """A server with one reply to everything."""
+
+    def __init__(self, status: int, body: str, headers: Mapping[str, str]):
+        super().__init__()
+        self.reply = {"status": status, "body": body.encode(), "headers": headers}
+
+    async def _reply(self, fault, body, http) -> web.Response:
+        return web.Response(content_type="application/json", **self.reply)
+
+
+@pytest.mark.parametrize("name", REPLIES)
+def test_a_server_without_answers_ends_a_run_in_one_line(name, here, capsys, monkeypatch):
+    """What it said is kept, and no kernel starts."""
+    monkeypatch.setattr(collect, "_wait_before_retry", lambda *_: 0)
+    *reply, says = REPLIES[name]
+    with Replying(*reply) as server:
+        code, out, told = run(split(f"{LIVE} --base-url {server.url}", here), capsys)
+        assert 0 < server.asked <= 8 * 7  # each of eight, and six times more
+    assert code == 2 and "Traceback" not in out + "".join(told)
+    [line] = [one for one in told if one.startswith("katayori: ")]
+    assert line == told[-1] and says in line and len(line) < 700
+    assert store_path().is_file() and not files(here / "outputs")
+
+
+# -- make ------------------------------------------------------------------------------------------
+
+#: A variable, what it holds, and what the program says of it (nothing where it is taken).
+GIVEN_TO_MAKE = {
+    "apostrophe": ("LABEL", "Anna's run", ""),
+    "apostrophe and command": ("MODELS", "x'; touch ran; echo '@custom", 'unknown model "x\';"'),
+    "quotation marks": ("LABEL", '"; touch ran; echo "', ""),
+    "backticks": ("LABEL", "`touch ran`", ""),
+    "function of make": ("LABEL", "$(shell touch ran)", ""),
+    "dollar": ("LABEL", "$HOME $$HOME ${PATH}", ""),
+    "path of O'Brien": ("PROMPTS", "/home/o'brien/mine", "no prompts for jubaku_v2: mine/"),
+    "open quotation": ("ARGS", "--label Anna's", "ARGS cannot be split into words"),
+    "line end": ("LABEL", "a\ntouch ran", "must be a short name in one line"),
+}
+
+
+@pytest.mark.parametrize(("name", "value", "says"), GIVEN_TO_MAKE.values(), ids=GIVEN_TO_MAKE)
+def test_nothing_in_a_variable_of_make_is_run(name, value, says, checkout, here, capsys):
+    (*_, command) = make(checkout, "estimate", f"{name}={value}")
+    assert command == ["-m", "katayori", "estimate", f"--{name.lower()}={value}"]
+    usual = {"--papers=04", "--models=me@custom", "--limit=1"}
+    rest = sorted(one for one in usual if not one.startswith(f"--{name.lower()}="))
+    code, _, told = run([*command[2:], *rest], capsys)
+    assert code == (2 if says else 0) and len(told) == bool(says)
+    assert not says or says in told[0]
+    assert not list(here.rglob("ran"))
+
+
 def test_they_are_eighty():
-    cases = [*REFUSED, *TAKEN]
+    cases = [*REFUSED, *TAKEN, *REPLIES, *GIVEN_TO_MAKE]
     assert len(cases) == len(set(cases)) >= 80
