@@ -118,7 +118,7 @@ def _say(summary: Summary, step: Step, answered: Sequence[Answered]) -> None:
     reached.
     """
     for cause, n in causes(answered, step.model).items():
-        print(f"  {n} x {cause}")
+        print(f"  {n} x {' '.join(cause.split())}")
     cost = "price unknown" if summary.cost is None else f"${summary.cost:.4f}"
     done = f"{step.name}: {summary.asked} asked, {summary.stored} already stored"
     print(f"{done}, {dict(summary.outcomes)}, {cost}, {summary.seconds:.0f} s")
