@@ -346,7 +346,7 @@ def to_response(row: dict[str, Any], request: Request) -> Response:
     body, status = answer.get("body"), answer.get("status_code")
     failure = row.get("error") or (isinstance(body, dict) and body.get("error"))
     if failure or status not in (200, None):
-        return failed(f"batch: {_cause(failure) or f'status {status}'}")
+        return failed(f"batch: {cause_of(failure) if failure else f'status {status}'}")
     try:
         response = read_completion(body, request)
     except ValueError as error:
@@ -355,13 +355,6 @@ def to_response(row: dict[str, Any], request: Request) -> Response:
     if isinstance(created, int) and 0 < created < LATEST:
         response.created = float(created)
     return response
-
-
-def _cause(error: Any) -> str:
-    """What an `error` says: a text, {message, code}, or such a thing within another `error`."""
-    if isinstance(error, dict):
-        return _cause(error.get("error")) or cause_of(error)
-    return str(error or "")
 
 
 def _put(store: Store, request: Request, row: dict[str, Any]) -> tuple[str, str]:
