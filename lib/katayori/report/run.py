@@ -45,7 +45,6 @@ NO_INTERVAL = {"p": "p_value", "rank": "a rank"}
 #: Fields that no column of the frame gives.
 _OF_FRAME = ("paper", "requirement", "what", "value", "cell")
 SOURCES = ("recorded", "simulated", "live", "imported", "published", "none")
-_NEGATIVE = re.compile(r"-\d+([.]\d+)?(e[+-]?\d+)?%?", re.IGNORECASE | re.ASCII)
 
 NOT_RUN = "not run: a cell above says why; change the settings, then run the set-up cell again"
 #: The set-up is the cell that makes the `Run`, whatever magic stands above it.
@@ -368,12 +367,11 @@ def harmless(value: Any) -> Any:
     """A text as a spreadsheet and a terminal may open it, or a frame of such texts under such
     names; other values as they are.
 
-    What would start a formula gets an apostrophe, but for negative numbers; control characters are
-    spelt out.
+    What would start a formula gets an apostrophe; control characters are spelt out.
 
     Example:
-        >>> list(map(harmless, ["=1+2", "-0.5", "no\\x1b[2J", -1]))
-        ["'=1+2", '-0.5', 'no␛[2J', -1]
+        >>> list(map(harmless, ["=1+2", "-0.5", "no\\x1b[2J", -0.5]))
+        ["'=1+2", "'-0.5", 'no␛[2J', -0.5]
     """
     if hasattr(value, "columns"):
         return value.astype(object).map(harmless).rename(columns=harmless)
@@ -381,7 +379,7 @@ def harmless(value: Any) -> Any:
         return value
     # csv readers break lines at a bare \r
     text = visible(value.replace("\r\n", "\n").replace("\r", "\n"))
-    return f"'{text}" if FORMULA.match(value) and not _NEGATIVE.fullmatch(value) else text
+    return f"'{text}" if FORMULA.match(value) else text
 
 
 # --- what a kept table or figure stands for -------------------------------------------------------
