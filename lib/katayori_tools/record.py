@@ -367,12 +367,13 @@ def _export(work: Work, answered: list[tuple[Request, Response | None]]) -> None
 
 def _settings(work: Work, request: Request) -> dict[str, Any]:
     """What the manifest says of how a shard was recorded."""
+    told = engines.settings(request.endpoint)
     if work.kind == "likelihood":
-        return {"engine": engines.SCORER, "request": {"kind": "likelihood"}}
+        return {"engine": told, "request": {"kind": "likelihood"}}
     body = {name: value for name, value in request.body.items() if name != "messages"}
     if seed_rule_of(request):
         body["seed"] = "per item and repetition"
-    return {"engine": engines.ENGINES[request.endpoint]["settings"], "request": body}
+    return {"engine": told, "request": body}
 
 
 def bare(request: Request, answer: Response) -> Response:
