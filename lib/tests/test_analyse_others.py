@@ -191,6 +191,17 @@ def esbbq(*, apart: bool = False) -> pd.DataFrame:
     return table
 
 
+def ableism() -> pd.DataFrame:
+    """The same in the columns of AbleismBBQ's stored answers: BBQ's own, the answer and its why."""
+    groups = {"subcategory": "Physical", "stereotyped_groups": ["disabled", "physically disabled"]}
+    info = tagged("disabled", "nonDisabled", "unknown")
+    table = grouped(info, additional_metadata=groups)
+    said = "ans" + table["answer"].astype(str)
+    return table.drop(columns="answer").assign(
+        initial_ans=said, why='I chose "ans1", because\n\n...'
+    )
+
+
 NAMED = dict(enumerate(WORDS))
 RELATIVES = {
     "as it is": relatives(),
@@ -207,6 +218,7 @@ RELATIVES = {
     "JBBQ": grouped(
         tagged("old", "nonOld", "不明"), additional_metadata={"stereotyped_groups": ["Old"]}
     ),
+    "AbleismBBQ": ableism(),
     "EsBBQ": esbbq(),
     "EsBBQ, a column for each option": esbbq(apart=True),
 }
