@@ -58,7 +58,7 @@ COMMANDS = {
 #: What goes wrong with files and disks; anything else is an error of ours and keeps its traceback.
 OF_FILES = {
     getattr(errno, name)
-    for name in "EACCES EDQUOT EISDIR ENOENT ENOSPC ENOTDIR EPERM EROFS".split()
+    for name in "EACCES EDQUOT EISDIR ENAMETOOLONG ENOENT ENOSPC ENOTDIR EPERM EROFS".split()
 }
 #: What stands after KATAYORI_ in every variable that the code reads.
 VARIABLES = "API_KEY BASE_URL CACHE CI FRESH LABEL MIRROR OUTPUTS ROOT WEIGHTS_FROM_WHEELS".split()

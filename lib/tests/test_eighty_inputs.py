@@ -1,10 +1,9 @@
 """What a careless or a hostile user types: one case an input, told in one line, and nothing lost.
 
-Not repeated here, since tests of their own have them: kill -9, an interrupt, two runs at once and
-a store in an odd state (test_stopping, test_prompting_store), full disks (test_inputs,
-test_servers), files without an end, tables that act, a home that cannot be written
-(test_hostile_files), answers on a page in a real browser (test_security), every variable of make
-at once (test_make).
+Not repeated here, since tests of their own have them: kill -9 and two runs at once (test_collect),
+an interrupt (test_stopping), full disks (test_inputs, test_servers), files without an end or
+without rows (test_hostile_files), answers on a page in a real browser (test_security), every
+variable of make at once (test_make).
 """
 
 import json
@@ -126,6 +125,8 @@ OWN_FILES = {
         "--papers 04 --profile {here}/own-profile.yaml",
         "answers must be recorded, live, simulated or imported, not 'everywhere'",
     ),
+    "prompts of 300 letters": (f"--papers 04 --prompts {'x' * 300}", "File name too long: xxx"),
+    "profile of 300 letters": (f"--papers 04 --profile {'x' * 300}", "File name too long: xxx"),
     "option of another paper": (
         "--papers 04 --questions {here}/good.yaml",
         "--questions is for discrim_eval, which is not asked",
@@ -157,6 +158,7 @@ COMMANDS = {
     "live of the overview": ("live --papers overview", "the overview asks nobody"),
     "compare unknown": ("compare unknown recorded", "nothing to compare under 'unknown'"),
     "compare a path": ("compare ../../../etc recorded", "nothing to compare under '../../../etc'"),
+    "compare 300 letters": (f"compare {'x' * 300} recorded", "File name too long: xxx"),
     "analyse a path": ("analyse /etc/passwd", "passwd: known are .eval and .json (inspect_ai)"),
     "analyse a folder": ("analyse {here}/folder", "folder: known are .eval and .json"),
     "analyse absent": ("analyse {here}/none.jsonl", "log not found: none.jsonl"),
@@ -412,6 +414,14 @@ def test_nothing_in_a_variable_of_make_is_run(name, value, says, checkout, here,
     assert code == (2 if says else 0) and len(told) == bool(says)
     assert not says or says in told[0]
     assert not list(here.rglob("ran"))
+
+
+def test_a_misspelt_variable_of_make_is_named_with_the_valid_ones(checkout):
+    with pytest.raises(
+        AssertionError, match="unknown variable PAPER; valid: PYTHON PAPERS "
+    ) as told:
+        make(checkout, "estimate", "PAPER=01")
+    assert len(str(told.value).splitlines()[0]) < 300
 
 
 def test_they_are_eighty():

@@ -15,7 +15,16 @@ import nbformat
 import pandas as pd
 import pytest
 import yaml
-from api_double import KEY_ENV, Double, counts, endpoint_for, model_for, requests_for, yes_no_frame
+from api_double import (
+    KEY_ENV,
+    PLAIN,
+    Double,
+    counts,
+    endpoint_for,
+    model_for,
+    requests_for,
+    yes_no_frame,
+)
 from bs4 import BeautifulSoup
 from one_row import add_row
 
@@ -119,11 +128,16 @@ def test_twenty_echoes_in_a_row_and_the_probe_do_not_repeat_it(tmp_path):
         assert CANARY not in str(caught.value) + str(seen) and seen[0] is False
 
 
-def test_a_redirect_does_not_carry_the_key_elsewhere(tmp_path):
-    """Vendors' own key headers would be sent along by a client that follows."""
+def test_a_redirect_does_not_carry_the_key_elsewhere(tmp_path, monkeypatch):
+    """Vendors' own key headers would be sent along by a client that follows; its address may hold
+    the key, too.
+    """
     with Double() as other, Double(["redirect"]) as double, Store(tmp_path / "s.sqlite") as store:
-        with pytest.raises(KatayoriError, match="requests on to http://127"):
+        to = {"Location": f"{other.url}?key={CANARY}"}
+        monkeypatch.setitem(PLAIN, "redirect", (307, "", to))
+        with pytest.raises(KatayoriError, match="requests on to http://127") as told:
             collect_sync(requests_for(1), model_for(), _endpoint(double), store, progress=False)
+        assert f"{other.url}?key=[key] (307)" in str(told.value)
         assert other.asked == 0 and double.asked == 1 and counts(store) == {}
 
 
