@@ -33,7 +33,6 @@ from katayori.prompting.prompts import load_prompts
 from katayori.prompting.replies import cause_of, failed, read_completion
 from katayori.prompting.requests import Request, Response
 from katayori.prompting.store import store_path
-from katayori.report.tables import visible
 from katayori_tools.asking import LONG_ANSWER, Step, planned_steps
 from katayori_tools.choices import Asking, OwnServer, Positive
 from katayori_tools.notebooks import names
@@ -250,7 +249,7 @@ def merge(folder: Path, files: Sequence[Path]) -> int:
             new, _ = _add_shards(folder, state, step, LINES)
             replace_file(folder / STATE, orjson.dumps(state))
             told += f", now in {', '.join(new)}"
-        print(visible(f"{step.paper} {step.name}: {told}"))
+        print(f"{step.paper} {step.name}: {told}")
     print(f"{answered:,} of {planned:,} answered")
     return rows.listed()
 
@@ -271,7 +270,7 @@ def list_refused(refused: Refused) -> None:
     for cause, where in refused.items():
         more = f" and {len(where) - LISTED} more" if len(where) > LISTED else ""
         text = f"  {len(where)} row(s) {cause} ({', '.join(where[:LISTED])}{more})"
-        print(visible(text).replace("\n", " "))
+        print(text.replace("\n", " "))
 
 
 class Rows:
