@@ -334,7 +334,9 @@ def test_wrong_calls(here, tmp_path, capsys):
     assert convert(tmp_path / "l.json", tmp_path / "a.csv") == 2
     assert convert(tmp_path / "none.eval", tmp_path / "a.jsonl") == 2
     said = capsys.readouterr().err.splitlines()
-    for part, line in zip(("one model", "as .jsonl", "none.eval cannot be"), said, strict=True):
+    for part, line in zip(
+        ("one model", "must end in .jsonl", "none.eval cannot be"), said, strict=True
+    ):
         assert line.startswith("katayori: ") and part in line
 
 

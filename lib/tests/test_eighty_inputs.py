@@ -50,6 +50,7 @@ FILES: dict[str, str | bytes] = {
     "class.yaml": QUESTIONS.replace("get it", "get {__class__}"),
     "script.yaml": QUESTIONS.replace("own", "'<script>alert(1)</script>'"),
     "header.csv": "item_id,question_id,question\n",
+    "mine.jsonl": '{"text": "paid for"}\n',
     "own-profile.yaml": "mine: {items: study, answers: everywhere, size: 1}\n",
 }
 ESTIMATE = "estimate --models me@custom --limit 1"
@@ -166,6 +167,18 @@ COMMANDS = {
     "convert absent": (
         "convert {here}/none.eval {here}/a.jsonl --papers 04 --models me@custom",
         "none.eval cannot be",
+    ),
+    "convert onto a log": (
+        "convert {here}/mine.jsonl {here}/mine.jsonl --papers 04 --models me@custom",
+        "{here}/mine.jsonl exists, and may hold answers; name another file or remove it",
+    ),
+    "convert to no folder": (
+        "convert {here}/mine.jsonl {here}/none/a.jsonl --papers 04 --models me@custom",
+        "{here}/none is no folder to write to; nothing was written",
+    ),
+    "template onto answers": (
+        "template --papers 04 --models me@custom {here}/mine.jsonl",
+        "{here}/mine.jsonl exists, and may hold answers; name another file or remove it",
     ),
     "convert a path": (
         "convert /etc/passwd {here}/a.jsonl --papers 04 --models me@custom",
