@@ -6,6 +6,17 @@ export PYTHONPATH :=
 # Else each of the many processes of a run would compile every library anew, half of what its start takes.
 unexport PYTHONDONTWRITEBYTECODE
 
+# Of a home that cannot be written, as in a container with --user, others make an error or a warning; what they
+# would put there lies in this folder. The program finds a place for its own cache (paths.cache_dir).
+ifneq ($(shell [ -w "$$HOME" ] && echo yes),yes)
+export UV_CACHE_DIR ?= $(CURDIR)/.cache/uv
+export PIP_CACHE_DIR ?= $(CURDIR)/.cache/pip
+export MPLCONFIGDIR ?= $(CURDIR)/.cache/matplotlib
+export IPYTHONDIR ?= $(CURDIR)/.cache/ipython
+export JUPYTER_CONFIG_DIR ?= $(CURDIR)/.cache/jupyter/config
+export JUPYTER_DATA_DIR ?= $(CURDIR)/.cache/jupyter/data
+endif
+
 # A mistyped variable (PAPER=) must not be ignored in silence.
 VARIABLES := KATAYORI_LANG PYTHON PAPERS PROFILE MODELS PROMPTS LIMIT ENGINE BASE_URL LABEL FRESH BUDGET MAX_TOKENS A B RUNS LOG RESULT SAVE ARGS
 GIVEN := $(foreach v,$(.VARIABLES),$(if $(filter command,$(firstword $(origin $v))),$v))

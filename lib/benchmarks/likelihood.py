@@ -105,7 +105,7 @@ def serving(dtype: str) -> str:
             argv[argv.index(option) + 1] = value
         return [*argv, "--enforce-eager"], env
 
-    engines.ENGINES["bench-vllm"] = {"command": command}
+    engines.ENGINES["bench-vllm"] = command
     return "bench-vllm"
 
 

@@ -101,7 +101,7 @@ def faulty(path: Path, n: int, seed: int, timeout: float = 3) -> dict:
             attempts = sum(answer.attempts for _, answer in store.get(left))
             silent = sum(a.outcome == "error" and not a.error for _, a in store.get(left))
             told = {"asked": summary.asked, "outcomes": summary.outcomes, "silent": silent}
-            told |= {"causes": causes(store, requests, model_for())}
+            told |= {"causes": causes(store.get(requests), model_for())}
             told |= {"seen": double.asked - asked, "attempts": attempts}
             runs.append(told | {"cuts": summary.cuts, "seconds": summary.seconds})
         return {"runs": runs, "met": dict(met), "outcomes": counts(store)}

@@ -86,10 +86,24 @@ def safe_name(name: str) -> str:
 def cache_dir() -> Path:
     """Downloads, weights, engines and the answer store, shared by all checkouts.
 
-    `KATAYORI_CACHE` overrides.
+    `KATAYORI_CACHE` overrides. Where there is none and the user's home cannot be written, as in a
+    container of another user, it lies in .cache of the checkout, where it outlives the container.
     """
-    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(os.environ.get("KATAYORI_CACHE") or Path(base) / "katayori")
+    if named := os.environ.get("KATAYORI_CACHE"):
+        return Path(named)
+    usual = Path(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "katayori")
+    if (here := checkout()) is None:
+        return usual
+    own = here / ".cache" / "katayori"
+    # Answers that are stored at either place were paid for, so that what is there comes first.
+    there = next((place for place in (usual, own) if os.path.isdir(place)), None)
+    return there or (usual if _may_be_made(usual) else own)
+
+
+def _may_be_made(folder: Path) -> bool:
+    """Whether a folder that is not there can be made; one in an unknown home (`~`) cannot."""
+    nearest = next(place for place in folder.parents if os.path.isdir(place))
+    return folder.is_absolute() and os.access(nearest, os.W_OK | os.X_OK)
 
 
 def mirror_dirs() -> list[Path]:

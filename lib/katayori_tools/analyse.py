@@ -101,8 +101,8 @@ def analyse(
     tables = {name: in_words(table) for name, table in tables.items() if len(table)}
     folder = Path(out) if out else paths.outputs_dir() / "analyse" / paths.safe_name(first.stem)
     folder.mkdir(parents=True, exist_ok=True)
-    text = pd.concat(tables.values())[COLUMNS].astype(object).map(harmless)
-    text.to_csv(folder / "results.csv", index=False, lineterminator="\n")
+    text = pd.concat(tables.values())[COLUMNS]
+    harmless(text).to_csv(folder / "results.csv", index=False, lineterminator="\n")
     page = page_of(files, f"{about['about']} ({guessed})", answers, tables, log)
     (folder / "report.html").write_text(
         page, encoding="utf-8", errors="backslashreplace", newline="\n"

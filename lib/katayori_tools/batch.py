@@ -33,7 +33,6 @@ from katayori.prompting.prompts import load_prompts
 from katayori.prompting.replies import cause_of, failed, read_completion
 from katayori.prompting.requests import Request, Response
 from katayori.prompting.store import store_path
-from katayori.report.tables import visible
 from katayori_tools.asking import LONG_ANSWER, Step, planned_steps
 from katayori_tools.choices import Asking, OwnServer, Positive
 from katayori_tools.notebooks import names
@@ -250,7 +249,7 @@ def merge(folder: Path, files: Sequence[Path]) -> int:
             new, _ = _add_shards(folder, state, step, LINES)
             replace_file(folder / STATE, orjson.dumps(state))
             told += f", now in {', '.join(new)}"
-        print(visible(f"{step.paper} {step.name}: {told}"))
+        print(f"{step.paper} {step.name}: {told}")
     print(f"{answered:,} of {planned:,} answered")
     return rows.listed()
 
@@ -271,7 +270,7 @@ def list_refused(refused: Refused) -> None:
     for cause, where in refused.items():
         more = f" and {len(where) - LISTED} more" if len(where) > LISTED else ""
         text = f"  {len(where)} row(s) {cause} ({', '.join(where[:LISTED])}{more})"
-        print(visible(text).replace("\n", " "))
+        print(text.replace("\n", " "))
 
 
 class Rows:
@@ -294,7 +293,7 @@ class Rows:
 
     def _rows_of(self, path: Path) -> Iterator[tuple[str, str, int, int]]:
         if not path.is_file():
-            raise KatayoriError(f"no result file {path}")
+            raise KatayoriError(f"no result file {path}: absent, or a folder, a device or a pipe")
         start = 0
         with path.open("rb") as file:
             for number, raw in enumerate(file, 1):
@@ -346,7 +345,7 @@ def to_response(row: dict[str, Any], request: Request) -> Response:
     body, status = answer.get("body"), answer.get("status_code")
     failure = row.get("error") or (isinstance(body, dict) and body.get("error"))
     if failure or status not in (200, None):
-        return failed(f"batch: {_cause(failure) or f'status {status}'}")
+        return failed(f"batch: {cause_of(failure) if failure else f'status {status}'}")
     try:
         response = read_completion(body, request)
     except ValueError as error:
@@ -355,13 +354,6 @@ def to_response(row: dict[str, Any], request: Request) -> Response:
     if isinstance(created, int) and 0 < created < LATEST:
         response.created = float(created)
     return response
-
-
-def _cause(error: Any) -> str:
-    """What an `error` says: a text, {message, code}, or such a thing within another `error`."""
-    if isinstance(error, dict):
-        return _cause(error.get("error")) or cause_of(error)
-    return str(error or "")
 
 
 def _put(store: Store, request: Request, row: dict[str, Any]) -> tuple[str, str]:

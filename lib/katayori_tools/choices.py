@@ -67,6 +67,7 @@ def _within(kind: type, low: float, high: float, about: str) -> Callable[[str], 
 
 
 Positive = Annotated[int, _within(int, 1, inf, "whole number above 0")]
+Dollars = Annotated[float, _within(float, 0, 1e6, "number of US dollars from 0 to 1,000,000")]
 _CLUSTERS = f"whole number {OF_CLUSTERS} from 1 to {MOST:,}"
 Clusters = Annotated[
     int, _within(int, 1, MOST, f"{_CLUSTERS}; leave it out for what the profile says")

@@ -25,7 +25,7 @@ from katayori.data.files import ours
 from katayori.errors import KatayoriError
 from katayori.language import print_in_language
 from katayori.papers.items import own_files
-from katayori.report.tables import visible
+from katayori.report.tables import on_screen
 from katayori_tools.choices import Own, OwnServer, filled, given
 
 #: Each command: the module of its function, which is named like it, and what it does. In the order
@@ -60,7 +60,7 @@ COMMANDS = {
 #: What goes wrong with files and disks; anything else is an error of ours and keeps its traceback.
 OF_FILES = {
     getattr(errno, name)
-    for name in "EACCES EDQUOT EISDIR ENOENT ENOSPC ENOTDIR EPERM EROFS".split()
+    for name in "EACCES EDQUOT EISDIR ENAMETOOLONG ENOENT ENOSPC ENOTDIR EPERM EROFS".split()
 }
 #: What stands after KATAYORI_ in every variable that the code reads.
 VARIABLES = (
@@ -218,6 +218,7 @@ def _environment(server: OwnServer) -> AbstractContextManager[None]:
     return asking.environment(server)
 
 
+@on_screen()
 def main(argv: list[str] | None = None) -> int:
     """The exit code: 0; 1 when something that ran failed, as a notebook; 2 when the request was
     wrong.
@@ -233,7 +234,7 @@ def main(argv: list[str] | None = None) -> int:
         with _environment(filled(OwnServer, args)):
             return function(**given(get_type_hints(function), args)) or 0
     except KatayoriError as error:
-        told = visible(error)  # it may quote what a server said
+        told = str(error)
     except ModuleNotFoundError as error:
         if (error.name or "katayori").startswith("katayori"):
             raise  # a fault of ours

@@ -32,7 +32,6 @@ from katayori.report.headlines import (
     side_by_side,
 )
 from katayori.report.run import FIELDS, harmless
-from katayori.report.tables import visible
 from katayori_tools import notebooks, reproduce
 from katayori_tools.choices import NotebookRun, Papers
 
@@ -236,7 +235,7 @@ def compare(
         frame = side_by_side(chosen(names, profile, wanted))
         path = _written(frame, names)
         shown = frame.head(SHOWN)[["paper", "measure", "name", "shown", "n"]]
-        print(visible(shown.to_string(index=False, na_rep="-")))
+        print(shown.to_string(index=False, na_rep="-"))
         print(f"{len(frame)} values of {frame['name'].nunique()} models: {path}", file=sys.stderr)
         return
     if runs or not a or not b:
@@ -249,7 +248,7 @@ def compare(
     path = _written(frame, [a, b])
     _written(told, [a, b], "-headlines")
     note = fill(NOTE if len(told) else "neither has a headline", WIDTH)
-    print(*map(visible, (f"A = {a}, B = {b}", *lines(told))), "", note, sep="\n")
+    print(f"A = {a}, B = {b}", *lines(told), "", note, sep="\n")
     print(f"{(~frame['headline']).sum()} more rows (by category, topic, test ...) in {path}")
 
 
@@ -258,7 +257,7 @@ def _written(frame: pd.DataFrame, names: Sequence[str], ending: str = "") -> Pat
     plain = (re.sub("[/@]", "_", name.strip("/.")) for name in names)
     path = paths.outputs_dir() / "compare" / f"{paths.safe_name('-'.join(plain))}{ending}.csv"
     path.parent.mkdir(parents=True, exist_ok=True)
-    frame.astype(object).map(harmless).to_csv(path, index=False)
+    harmless(frame).to_csv(path, index=False)
     return path
 
 

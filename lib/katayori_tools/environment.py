@@ -57,7 +57,8 @@ def _run(*command: str | Path, what: str) -> None:
     # It holds the lock of `_to_make`, too: who is killed leaves no installer beside the next one.
     if subprocess.run(words, stdin=subprocess.DEVNULL, close_fds=False).returncode:
         raise KatayoriError(
-            f"{what} failed (the lines above say why); is a package registry reachable?"
+            f"{what} failed (the lines above say why): is a package registry reachable, and can"
+            " this folder and the cache (UV_CACHE_DIR, PIP_CACHE_DIR) be written?"
         )
 
 

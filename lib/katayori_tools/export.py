@@ -30,7 +30,7 @@ from katayori.papers.answers import SOURCES
 from katayori.prompting.models import Model, get_model, registry
 from katayori.provenance import without_folder
 from katayori.report.headlines import read_results
-from katayori.report.run import FIELDS
+from katayori.report.run import FIELDS, harmless
 from katayori_tools import notebooks
 from katayori_tools.choices import Papers
 
@@ -244,7 +244,7 @@ def _write_study_set(folder: Path, paper_id: str) -> None:
     right = items[paper.gold_column].astype(str) if paper.gold_column else ""
     folder.mkdir(parents=True)
     table = items[["item_id"]].assign(cluster=paper.cluster_of(items), right_option=right)
-    table.to_csv(folder / "items.csv", index=False, lineterminator="\n")
+    harmless(table).to_csv(folder / "items.csv", index=False, lineterminator="\n")
     entry, told = catalogue.load()[f"study_{paper_id}"], _told()
     own = told["study_sets"][paper_id]
     about = {
@@ -274,13 +274,14 @@ def private_texts() -> dict[str, str]:
         if address := os.environ.get(name, "").strip():
             found[address] = f"the address in {name}"
             found[urlsplit(address).netloc or address] = f"the address in {name}"
-    found[str(Path.home())] = "the home folder"
+    home = os.path.expanduser("~")  # without a home it stays as it is
+    found[home] = "the home folder"
     patterns = {}
-    for text in sorted(found.keys() - {"", "/"}, key=len, reverse=True):
+    for text in sorted(found.keys() - {"", "/", "~"}, key=len, reverse=True):
         for form in (text, json.dumps(text, ensure_ascii=False)[1:-1]):
             # No letter or digit continues it.
             patterns[rf"(?<![^\W_]){re.escape(form)}(?![^\W_])"] = found[text]
-    names = {os.environ.get("USER", ""), Path.home().name}
+    names = {os.environ.get("USER", ""), os.path.basename(home)}
     with suppress(OSError, KeyError):  # a user without an entry
         names.add(getpass.getuser())
     for name in map(re.escape, sorted(names - NOBODY)):

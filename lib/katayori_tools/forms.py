@@ -35,7 +35,7 @@ from katayori.metrics.agreement import alpha
 from katayori.papers import answers, get_paper, jubaku_v2, paper_ids
 from katayori.prompting.answer_store import Store
 from katayori.prompting.letters import parse_choice
-from katayori.prompting.parsing import strip_thinking
+from katayori.prompting.parsing import answer_in, strip_thinking
 from katayori.prompting.prompts import Prompt, load_prompts
 from katayori.prompting.requests import Response, build
 from katayori.prompting.store import store_path
@@ -114,9 +114,9 @@ def write_form(path: Path, form: pd.DataFrame, task: str, more: str = "") -> Non
     texts = files.ours("forms.yaml")
     path.parent.mkdir(parents=True, exist_ok=True)
     told = path.with_suffix(".md")
-    shown = form.map(harmless)
+    shown = form.copy()
     shown.insert(0, texts["first"], f"{texts['notice']}書き方は {told.name} にあります。")
-    shown.to_csv(path, index=False, encoding="utf-8-sig")
+    harmless(shown).to_csv(path, index=False, encoding="utf-8-sig")
     steps = f"## してほしいこと\n\n{texts[task]}{more}"
     parts = ["# お願い", texts["notice"], steps, texts["voluntary"]]
     told.write_text("\n\n".join(parts) + "\n", encoding="utf-8")
@@ -489,7 +489,7 @@ def _screen(drafts: list[Row], screener: str, prompt: Prompt, server: OwnServer)
     items: list[Row] = jubaku.in_every_variant(cases, (1,)).to_dict("records")  # type: ignore[assignment]
     by_id = {row["id"]: row for row in drafts}
     for item, answer in zip(items, _asked(screener, items, prompt, server), strict=True):
-        letter = parse_choice(answer.text, answer.finish_reason).answer
+        letter = answer_in(parse_choice, answer.text, answer.finish_reason).answer
         role = item[f"role_{letter.lower()}"] if letter else "not read"
         by_id[item["case_id"]][item["order"]] = role
     for row in drafts:
@@ -589,7 +589,7 @@ def read_ratings(path: Path, form: pd.DataFrame) -> pd.DataFrame:
     columns = list(map(str, form))
     filled = read_form(path, columns, "case_id").sort_index()
     raters = [name for name in columns if name.startswith("rater_")]
-    asked = form.map(harmless).set_index("case_id", drop=False).sort_index()
+    asked = harmless(form).set_index("case_id", drop=False).sort_index()
     if not filled.drop(columns=raters).equals(asked.drop(columns=raters)):
         raise KatayoriError(
             f"{RATINGS}: cases or texts are not those of {CASES}; rate the form that was written"
@@ -617,7 +617,7 @@ def _validate(
     tied = list(kept.index[kept == biased[kept.index]])
     counts = kept.value_counts().sort_index(ascending=False)
     table = counts.rename_axis("n_raters_agreeing").reset_index(name="n_cases")
-    table.to_csv(place / "agreement.csv", index=False)
+    harmless(table).to_csv(place / "agreement.csv", index=False)
     rule = "at least half chose the neutral option"
     rated = {"raters": n_raters, "rule": rule, "ties_kept": tied, "cases_rated": len(ratings)}
     cases = [case for case in document["cases"] if str(case["id"]) in kept]

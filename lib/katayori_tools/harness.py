@@ -26,7 +26,7 @@ from katayori.papers import get_paper
 from katayori.profiles import MOST
 from katayori.prompting.letters import parse_verdict
 from katayori.prompting.models import Server, get_model
-from katayori.prompting.parsing import Parsed
+from katayori.prompting.parsing import Parsed, answer_in
 from katayori.prompting.requests import Request, Response
 from katayori_tools.asking import Scope, requests_of
 from katayori_tools.choices import Clusters, Papers
@@ -59,7 +59,7 @@ class Benchmark:
     parts: dict[str, list[str]]
     measures: tuple[str, ...]
     measured: Callable[[pd.DataFrame], pd.DataFrame]
-    parse: Callable[[str, str], Parsed] | None = None
+    parse: Callable[[str], Parsed] | None = None
 
     def names(self) -> list[str]:
         """The names of all scores: each with the ends of its interval, and the counts."""
@@ -168,7 +168,7 @@ def read(paper: str, response: Response) -> tuple[str, str | None]:
     if response.outcome != "ok":
         return response.outcome, None
     parse = BENCHMARKS[paper].parse or get_paper(paper).parse
-    parsed = parse(response.text, response.finish_reason)
+    parsed = answer_in(parse, response.text, response.finish_reason)
     return parsed.outcome, parsed.answer if parsed.outcome == "ok" else None
 
 

@@ -14,7 +14,7 @@ import orjson
 from katayori import paths, profiles
 from katayori.errors import KatayoriError
 from katayori.papers import get_paper
-from katayori.prompting import frames, prompts
+from katayori.prompting import prompts
 from katayori.prompting.answer_store import Store
 from katayori.prompting.exchange import COLUMNS
 from katayori.prompting.models import Model, Server, get_model
@@ -22,9 +22,10 @@ from katayori.prompting.prompts import Prompt
 from katayori.prompting.requests import Request
 from katayori.prompting.store import OF_SERVER, store_path
 from katayori.provenance import without_folder
+from katayori.report.run import harmless
 from katayori_tools import asking
 from katayori_tools.asking import Step, n_clusters, wanted
-from katayori_tools.choices import Asking, NotebookRun, Positive
+from katayori_tools.choices import Asking, Dollars, NotebookRun, Positive
 from katayori_tools.collect import (
     FIRST,
     READABLE,
@@ -50,7 +51,7 @@ def live(
     chosen: Asking,
     *,
     concurrency: Positive | None = None,
-    budget: float | None = None,
+    budget: Dollars | None = None,
     max_tokens: Positive = 0,
     keep_asking: bool = False,
 ) -> int:
@@ -91,8 +92,8 @@ def live(
                 # One prompt that cannot be read stops nothing where another of the paper was.
                 how["first"] = 0 if keep_asking or (step.paper, step.name) in read else FIRST
                 summary = collect_sync(requests, *at, base_url=url, **how)
-            _say(summary, step, requests, store)
             answered = [(request, answer) for request, answer in store.get(requests) if answer]
+            _say(summary, step, answered)
             if how["first"] and _is_readable(step, answered):
                 read.add((step.paper, step.name))
             if told := cut_short(answer for _, answer in answered):
@@ -113,20 +114,19 @@ def live(
     return reproduce(run)
 
 
-def _say(summary: Summary, step: Step, requests: list[Request], store: Store) -> None:
+def _say(summary: Summary, step: Step, answered: Sequence[Answered]) -> None:
     """What came of a step and what went wrong. KatayoriError where its spending limit is
     reached.
     """
-    for cause, n in causes(store, requests, step.model).items():
-        print(f"  {n} x {cause}")
+    for cause, n in causes(answered, step.model).items():
+        print(f"  {n} x {' '.join(cause.split())}")
     cost = "price unknown" if summary.cost is None else f"${summary.cost:.4f}"
     done = f"{step.name}: {summary.asked} asked, {summary.stored} already stored"
     print(f"{done}, {dict(summary.outcomes)}, {cost}, {summary.seconds:.0f} s")
     if summary.stopped:
         remedy = "what was answered is kept, run again with a higher BUDGET= to continue"
         raise KatayoriError(f"{summary.stopped}; {remedy}")
-    with_logprobs = [one for one in requests if one.body.get("logprobs")]
-    valid = [a for _, a in store.get(with_logprobs) if a and a.outcome == "ok"]
+    valid = [a for request, a in answered if request.body.get("logprobs") and a.outcome == "ok"]
     if without := sum(not answer.top for answer in valid):
         counted = f"{without} of {len(valid)} answers came without log probabilities"
         print(f"  {counted}; what is computed from these leaves them out, texts count as they are")
@@ -168,12 +168,11 @@ def _outcomes(
             for text, one in zip(said, responses, strict=True)
         ]
     room = get_paper(requests[0].paper)
-    how = {"parse": room.parse, "options": room.options, **room.reading(wording[prompt_id])}
-    make_frame = how.pop("frame", frames.answers_frame)
-    return [str(one) for one in make_frame(requests, responses, "live", **how)["outcome"]]
+    frame = room.frame(wording[prompt_id], requests, responses, "live")
+    return [str(one) for one in frame["outcome"]]
 
 
-def _is_readable(step: Step, answered: list[Answered]) -> bool:
+def _is_readable(step: Step, answered: Sequence[Answered]) -> bool:
     """Whether one of a step's answers, the stored ones too, can be read; of texts there are none.
 
     Raises KatayoriError where nothing at all can be read.
@@ -189,9 +188,8 @@ def _is_readable(step: Step, answered: list[Answered]) -> bool:
     return False
 
 
-def causes(store: Store, requests: Iterable[Request], model: Model) -> dict[str, int]:
-    """What went wrong or looks odd in the stored answers to these requests, and how often, the most
-    frequent first.
+def causes(answered: Iterable[Answered], model: Model) -> dict[str, int]:
+    """What went wrong or looks odd in these answers, and how often, the most frequent first.
 
     Errors by the first words of their cause, and answers of another model than was asked: `gpt-4o`
     may answer as `gpt-4o-2024-11-20`, a server with the path of its file or without a name, but not
@@ -200,12 +198,12 @@ def causes(store: Store, requests: Iterable[Request], model: Model) -> dict[str,
     asked = re.escape(model.vendor_id.rpartition("/")[2])
     same = re.compile(rf"((.*/)?{asked}([-@:.](v?\d[\d.-]*|latest|gguf))?)?", re.IGNORECASE)
     counts: Counter[str] = Counter()
-    for _, answer in store.get(requests):
-        if answer and answer.error:
-            counts[printable(answer.error.partition(":")[0])] += 1
-        elif answer and not same.fullmatch(answer.model_answered):
-            answered = printable(without_folder(answer.model_answered))
-            counts[f"asked {model.vendor_id}, answered by {answered}"] += 1
+    for _, answer in answered:
+        if answer.error:
+            counts[answer.error.partition(":")[0]] += 1
+        elif not same.fullmatch(answer.model_answered):
+            other = without_folder(answer.model_answered)
+            counts[f"asked {model.vendor_id}, answered by {other}"] += 1
     return dict(counts.most_common())
 
 
@@ -250,7 +248,7 @@ def export_requests(requests: Sequence[Request], path: Path) -> Path:
         texts = table.pop("messages").map(
             lambda said: "\n\n".join(each["content"] for each in said)
         )
-        table.assign(prompt=texts).to_csv(path, index=False, lineterminator="\r\n")
+        harmless(table.assign(prompt=texts)).to_csv(path, index=False, lineterminator="\r\n")
     else:
         path.write_bytes(b"".join(orjson.dumps(row) + b"\n" for row in rows))
     return path
@@ -281,13 +279,6 @@ def answers() -> None:
     places = zip(table.pop("label"), table.pop("address"), strict=True)
     table.insert(3, "server", [Server(*place).shown for place in places])
     table["model_answered"] = table["model_answered"].map(without_folder)
-    for name in ("paper", "model", "endpoint", "server", "model_answered", "fingerprint"):
-        table[name] = table[name].map(printable)
     if not table["series"].any():
         table = table.drop(columns="series")
     print(straight(table, line_width=250))
-
-
-def printable(text: str) -> str:
-    """An endpoint may name itself as it likes; a terminal obeys what is not printable."""
-    return text if text.isprintable() else ascii(text)

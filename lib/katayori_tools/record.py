@@ -25,6 +25,7 @@ from katayori.papers.paper import hash_of
 from katayori.prompting import prompts, recordings
 from katayori.prompting.answer_store import Store, replace_file
 from katayori.prompting.models import Endpoint, Model, get_model
+from katayori.prompting.parsing import answer_in
 from katayori.prompting.replies import scored
 from katayori.prompting.requests import Request, Response, seed_rule_of
 from katayori.prompting.store import batches, store_path
@@ -366,12 +367,13 @@ def _export(work: Work, answered: list[tuple[Request, Response | None]]) -> None
 
 def _settings(work: Work, request: Request) -> dict[str, Any]:
     """What the manifest says of how a shard was recorded."""
+    told = engines.settings(request.endpoint)
     if work.kind == "likelihood":
-        return {"engine": engines.SCORER, "request": {"kind": "likelihood"}}
+        return {"engine": told, "request": {"kind": "likelihood"}}
     body = {name: value for name, value in request.body.items() if name != "messages"}
     if seed_rule_of(request):
         body["seed"] = "per item and repetition"
-    return {"engine": engines.ENGINES[request.endpoint]["settings"], "request": body}
+    return {"engine": told, "request": body}
 
 
 def bare(request: Request, answer: Response) -> Response:
@@ -383,7 +385,7 @@ def bare(request: Request, answer: Response) -> Response:
     if answer.outcome != "ok":
         return replace(answer, text="")
     paper = get_paper(request.paper)
-    parsed = paper.parse(answer.text, answer.finish_reason)
+    parsed = answer_in(paper.parse, answer.text, answer.finish_reason)
     text = paper.shortest.format(parsed.answer) if parsed.answer else ""
     return replace(answer, outcome=parsed.outcome, text=text)
 

@@ -24,12 +24,13 @@ from typing import Any, cast
 
 from katayori import paths, profiles, run_folders
 from katayori.data import paper_facts
+from katayori.data.files import _parsed
 from katayori.errors import KatayoriError
 from katayori.language import told
 from katayori.papers.items import own_files
 from katayori.paths import sha256
 from katayori_tools import notebooks
-from katayori_tools.choices import Jobs, NotebookRun, Papers
+from katayori_tools.choices import Jobs, NotebookRun, Papers, Positive
 
 STAMP = "stamp.json"
 WORK = ".run-"  # how the folder of a run under way begins
@@ -170,8 +171,6 @@ def stale(job: Job, shared: dict[str, str]) -> str:
 
 def _given(run: NotebookRun, profile: Mapping[str, Any]) -> dict[str, Any]:
     """The parameters that the command line sets, and those given by name (`-p name=value`)."""
-    import yaml
-
     given: dict[str, Any] = {"profile": profile["name"]}
     if run.profile != profile["name"]:  # a file of the user's
         given["profile"] = str(Path(run.profile).resolve())
@@ -187,7 +186,7 @@ def _given(run: NotebookRun, profile: Mapping[str, Any]) -> dict[str, Any]:
         name, is_set, text = pair.partition("=")
         if not is_set:
             raise KatayoriError(f"-p takes name=value, not '{pair}'")
-        given[name] = yaml.safe_load(text)
+        given[name] = _parsed(text, f"-p {name}")
     given |= {name: value for name, value in run.own.items() if value}
     given |= {"limit": run.limit} if run.limit else {}
     # A notebook runs in its own folder, where a relative path would mean another file.
@@ -299,7 +298,9 @@ def _run(job: Job) -> str:
     return ""
 
 
-def reproduce(run: NotebookRun, *, jobs: Jobs = 2, timeout: int = 1800, force: bool = False) -> int:
+def reproduce(
+    run: NotebookRun, *, jobs: Jobs = 2, timeout: Positive = 1800, force: bool = False
+) -> int:
     """Runs what is out of date; 0 unless a notebook failed (then 1).
 
     Args:

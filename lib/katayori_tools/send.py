@@ -38,8 +38,9 @@ from katayori.prompting.requests import Request, Response
 from katayori.provenance import OTHERWISE
 from katayori.report.tables import visible
 
-#: Statuses with which every request of a run would fail: key refused, model or address unknown.
-FOR_ALL = (401, 403, 404)
+#: Statuses with which every request of a run would fail: sent on to another address, key refused,
+#: model or address unknown.
+FOR_ALL = (301, 302, 303, 307, 308, 401, 403, 404)
 #: What a server may refuse to be told, and what of it an answer can do without.
 SETTINGS = ("temperature", "top_p", "top_k", "min_p", "seed", "stop")
 #: Alternatives that are asked for, where a refusal names no number.
@@ -263,8 +264,10 @@ class Sender:
                 self.url, data=orjson.dumps(body), allow_redirects=False
             ) as reply:
                 self._reached = True
-                raw = self.mask(await reply.read())
                 status, headers = reply.status, reply.headers
+                # Where it leads tells more of it than its page.
+                target = headers.get("Location", "no address") if 300 <= status < 400 else ""
+                raw = self.mask(target.encode("utf-8", "replace") or await reply.read())
         except TimeoutError:
             raise ServerError(f"TimeoutError: no answer within {self.timeout:g} s") from None
         except aiohttp.ClientError as e:
@@ -279,14 +282,19 @@ class Sender:
             cause = cause_of(error or raw[:300].decode("utf-8", "replace"))
             told = f"status {status}: {cause}"
             if status in FOR_ALL and not (failure(cause) or self._names_a_setting(cause, body)):
-                raise KatayoriError(self._why_none(status, self.hide(cause)))
+                raise KatayoriError(self._why_none(status, cause))
             raise ServerError(told, status_of(told, status), retry_after(headers))
         refuse_failure(said, raw)
         return said
 
     def _why_none(self, status: int, cause: str) -> str:
         """Why every request fails alike, in one line."""
-        name, said = self.endpoint.name, f" ({visible(cause)[:SHOWN]})"
+        name, said = self.endpoint.name, f" ({visible(self.hide(cause))[:SHOWN]})"
+        if status < 400:
+            told = (
+                f"{name} sends requests on to {visible(cause)} ({status}), and none is sent there"
+            )
+            return f"{told}; if that server is yours, name it in BASE_URL="
         if status == 404:
             told = f"{name} knows no model {self.model.vendor_id!r}"
             return f"{told} (404): check its name and the base URL{said}"

@@ -17,7 +17,6 @@ from katayori.errors import KatayoriError
 from katayori.papers import paper_ids
 from katayori.prompting import recordings
 from katayori.report.run import harmless
-from katayori.report.tables import visible
 from katayori_tools import notebooks
 from katayori_tools.choices import NO_SERVER, Papers, Positive, Server
 
@@ -62,7 +61,7 @@ def trace(
     found = _fitting(result, run, list(notebooks.choose(papers)))
     if len(found) > 1:
         for number, row in found[:LISTED]:
-            print(visible(f"{row['paper']:<14}{number:>5}  {_in_words(row)}"))
+            print(f"{row['paper']:<14}{number:>5}  {_in_words(row)}")
         print(f"{len(found):,} rows fit; name one: RESULT=<its number> PAPERS=<its paper>")
         return
     [(number, row)] = found
@@ -70,7 +69,7 @@ def trace(
     print(f"row {number} of {paper}/results.json")
     for name, value in row.items():
         if value not in (None, "", {}):
-            print(visible(f"  {name}: {value}"))
+            print(f"  {name}: {value}")
     if row["prompt_id"] and source in ANSWERED:
         _tell_answers(run / paper, row, limit, save)
     else:
@@ -129,20 +128,19 @@ def _tell_answers(folder: Path, row: Row, limit: int, save: str) -> None:
     chosen, of_cell, unmatched = of_the_cell(answers, row["cell"])
     print(f"{len(answers):,} answers were read to these prompts; the cell picks {len(chosen):,}.")
     if unmatched:
-        print(visible(f"These parts of the cell pick none by themselves: {', '.join(unmatched)}"))
+        print(f"These parts of the cell pick none by themselves: {', '.join(unmatched)}")
     if counted := [name for name in ("outcome", "answer") if name in chosen]:
-        print(visible(chosen.value_counts(counted, dropna=False).to_string()))
+        print(chosen.value_counts(counted, dropna=False).to_string())
     given = [name for name in chosen if re.match("p_|logp_|tokens_|mass$", str(name))]
     columns = dict.fromkeys(["item_id", "prompt_id", *of_cell, *OF_ANSWER, *given])
     listed = chosen[[name for name in columns if name in chosen]]
-    shown = listed.head(limit).map(lambda one: visible(one) if isinstance(one, str) else one)
+    shown = listed.head(limit)
     print(shown.to_string(index=False, na_rep="-", max_colwidth=LONGEST))
     if not save:
         print(f"{len(listed):,} answers in all; SAVE=file.csv writes them")
         return
-    safe = listed.astype(object).map(harmless).rename(columns=harmless)
     try:
-        safe.to_csv(save, index=False, lineterminator="\n")
+        harmless(listed).to_csv(save, index=False, lineterminator="\n")
     except OSError as error:
         raise KatayoriError(f"{save} cannot be written: {error}") from None
     print(f"all {len(listed):,} answers: {save}")

@@ -19,6 +19,7 @@ from aiohttp import web
 from katayori.prompting.answer_store import Store
 from katayori.prompting.frames import answers_frame
 from katayori.prompting.models import Endpoint, Model
+from katayori.prompting.parsing import answer_in
 from katayori.prompting.requests import Request
 from katayori.prompting.yes_no import parse_yes_no
 
@@ -256,4 +257,11 @@ def counts(store: Store) -> dict[str, int]:
 
 
 #: The frame of answers to a question of yes or no.
+
+
+def of_raw(parse):
+    """A parser of texts as they came: `parse(text, finish_reason, **options)`."""
+    return lambda text, finish="stop", **how: answer_in(partial(parse, **how), text, finish)
+
+
 yes_no_frame = partial(answers_frame, parse=parse_yes_no, options=("yes", "no"))

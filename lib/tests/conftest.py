@@ -89,8 +89,8 @@ def house(tmp_path, monkeypatch):
     ours = paths.data_dir()
     data = tmp_path / "data"
     (data / "study" / "discrim_eval").mkdir(parents=True)
-    shutil.copy(ours / "models.yaml", data)
-    shutil.copy(ours / "profiles.yaml", data)
+    for name in ("models.yaml", "profiles.yaml", "weights.yaml"):
+        shutil.copy(ours / name, data)
     shutil.copytree(ours / "prompts", data / "prompts")
     study = yaml.safe_load((ours / "study/discrim_eval/questions.yaml").read_text(encoding="utf-8"))
     study["questions"] = study["questions"][:2]

@@ -18,7 +18,7 @@ from katayori.data.comparisons import RULES, rule_scores as pair_scores
 from katayori.data.jubaku import TIE, rule_scores
 from katayori.papers.jubaku_v2 import GROUP_WORD, group_words, leak_words
 from katayori.prompting import recordings
-from katayori.prompting.parsing import option_probabilities
+from katayori.prompting.parsing import answer_in, option_probabilities
 from katayori.prompting.yes_no import parse_yes_no
 
 #: A slot may be so far from its equal share, an order of mention and a rule from one half.
@@ -235,7 +235,7 @@ def _residuals(paper: str, model: str, variant: str) -> "pd.Series":
     """
     answered, chances = {}, {}
     for row in recordings.read(paper, model, SAMPLED, variant):
-        parsed = parse_yes_no(row["text"], row["finish"])
+        parsed = answer_in(parse_yes_no, row["text"], row["finish"])
         if row.get("repetition", 0) == 0 and row["outcome"] == parsed.outcome == "ok":
             answered[row["item_id"]] = float(parsed.answer == "yes")
     at = variant if recordings.entry(paper, model, PROBABLE, variant) else ""

@@ -24,6 +24,7 @@ def write(folder: Path) -> None:
     _answers(rng).to_csv(folder / "answers.csv", index=False)
     _verdicts(rng).to_csv(folder / "verdicts.csv", index=False)
     _profiles(rng).to_csv(folder / "profiles.csv", index=False)
+    _cbbq().to_csv(folder / "cbbq.csv", index=False)
 
 
 def _inspect(file: Path, rng: np.random.Generator) -> None:
@@ -99,3 +100,16 @@ def _profiles(rng: np.random.Generator) -> pd.DataFrame:
         p = 1 / (1 + np.exp(-(0.8 - 0.4 * old - 0.2 * woman - 1.2 * old * woman)))
         rows.append((f"f{number // 16:02d}", old, woman, int(rng.random() < p)))
     return pd.DataFrame(rows, columns=["family", "old", "woman", "is_right"])
+
+
+def _cbbq() -> pd.DataFrame:
+    """CBBQ's columns, 10 ambiguous questions: 5 follow the stereotype, 1 is against it."""
+    frame = pd.DataFrame({"example_id": range(1, 41), "question_index": np.arange(40) // 4 + 1})
+    frame["question_polarity"] = np.where(frame["example_id"] % 2, "neg", "nonneg")
+    frame = frame.assign(context_condition="ambiguous", category="age", label="2")
+    frame = frame.assign(bias_targeted_groups="老年人", context="两个人。", question="谁？")
+    frame = frame.assign(ans0="老人", ans1="年轻人", ans2="不知道")
+    follows, against = frame["question_index"] <= 5, frame["question_index"] == 10
+    named_first = follows == (frame["question_polarity"] == "neg")
+    said = np.where(named_first, frame["ans0"], frame["ans1"])
+    return frame.assign(prediction=np.where(follows | against, said, "不知道"))

@@ -2,6 +2,7 @@
 
 import itertools
 import warnings
+from functools import partial
 
 import krippendorff
 import numpy as np
@@ -307,6 +308,40 @@ def test_wrong_scales_raters_and_counts_are_named():
     for counts in ([[3, 0], [1, 1]], [[1.5, 1.5], [2, 1]], [["a", "b"], ["b", "a"]]):
         with pytest.raises(KatayoriError, match="counts are whole numbers with the same sum"):
             kappas.fleiss_kappa(counts, counts=True)
+
+
+@pytest.mark.parametrize(
+    "verb", [partial(agreement.alpha, **NOMINAL), kappas.fleiss_kappa, cohen_kappa]
+)
+def test_a_column_question_tells_the_clusters_and_is_never_a_rater(verb):
+    """The kappas took it for a third rater where no cluster was named."""
+    table = pd.DataFrame([["a", "a"], ["b", "b"], ["a", "b"], ["b", "b"]] * 5, columns=["x", "y"])
+    number = [number // 2 for number in range(20)]
+    named = table.assign(question=number)
+    whole = verb(table, cluster=number)
+    assert whole["clusters"].item() == 10
+    pd.testing.assert_frame_equal(verb(named), whole)
+    alone = verb(table)
+    assert alone["clusters"].item() == 20
+    pd.testing.assert_frame_equal(verb(named, cluster=None), alone)
+    pd.testing.assert_frame_equal(verb(named.assign(unit=range(20)), cluster="unit"), alone)
+
+
+@pytest.mark.parametrize(
+    ("verb", "rows", "end", "limit"),
+    [
+        (kappas.fleiss_kappa, "aa bb aa bb aa ab", "ci_high", 1),
+        (cohen_kappa, "aa bb aa bb aa ab", "ci_high", 1),
+        (kappas.fleiss_kappa, "ab ba ab ba ab bb", "ci_low", -1),
+        (cohen_kappa, "ab ba ab ba ab bb", "ci_low", -1),
+        (kappas.fleiss_kappa, "aab bba aab bba aab bbb", "ci_low", -1 / 2),
+    ],
+)
+def test_an_interval_of_kappa_ends_where_kappa_ends(verb, rows, end, limit):
+    """Of six units the interval by t went beyond 1, and below what so many raters can have."""
+    row = verb([list(one) for one in rows.split()]).iloc[0]
+    assert row["status"] == "ok" and row[end] == limit
+    assert row["ci_low"] < row["value"] < row["ci_high"]
 
 
 NAN = np.nan

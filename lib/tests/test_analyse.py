@@ -395,7 +395,7 @@ def test_a_real_log_without_the_columns_is_refused_with_those_it_needs(name, fol
     ("content", "words", "expected"),
     [
         ("", [], "is no table that can be read"),
-        ("a,b\n", [], "holds no answers"),
+        ("a,b\n", [], "has a header and no rows"),
         ("a\n1\n", ["--kind", "essay"], "unknown kind of log 'essay'; known: "),
         ("a\n1\n", ["--column", "cluster=b"], "no column 'b'; there: a, log"),
         ("a\n1\n", ["--column", "clutter=a"], "clutter"),

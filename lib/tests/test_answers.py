@@ -9,6 +9,7 @@ from api_double import Double, endpoint_for, model_for, requests_for
 from katayori.prompting.answer_store import Store
 from katayori.prompting.requests import Response
 from katayori.prompting.store import store_path
+from katayori.report.tables import on_screen
 from katayori_tools import cli, live
 from katayori_tools.collect import collect_sync
 
@@ -45,7 +46,9 @@ def test_what_an_endpoint_calls_itself_cannot_steer_the_terminal(house, capsys):
         )
     assert cli.main(["answers"]) == 0
     said = capsys.readouterr().out
-    assert "\x1b" not in said and "x1b[31mred" in said and len(said.splitlines()) == 2
+    assert "\x1b" not in said and "␛[31mred" in said and len(said.splitlines()) == 2
     with Store(store_path()) as store:
-        [told] = live.causes(store, requests_for(1), model_for())
-    assert told == r"asked m-vendor, answered by '\x1b[31mred'"
+        [told] = live.causes(store.get(requests_for(1)), model_for())
+    with on_screen():
+        print(told)
+    assert capsys.readouterr().out == "asked m-vendor, answered by ␛[31mred\n"

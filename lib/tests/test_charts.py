@@ -5,7 +5,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given, settings, strategies as st
-from matplotlib.collections import LineCollection, QuadMesh
+from matplotlib.collections import LineCollection
 
 from katayori.errors import KatayoriError
 from katayori.frames import not_asked
@@ -26,7 +26,6 @@ TELEPHONE = 358
 #: Words of `draw` that suit the frame of `made`, by kind.
 WORDS = {
     "dots": {"x": "value", "row": "place", "series": "who"},
-    "heat": {"x": "who", "row": "place", "value": "value"},
     "lines": {"x": "place", "y": "value", "series": "who"},
     "stacked": {"x": "share", "row": "place", "series": "who"},
     "grid": {"x": "who", "row": "place", "series": "answer"},
@@ -179,18 +178,6 @@ def test_a_model_has_its_look_in_every_kind_and_nothing_else_has_it():
     }
 
 
-def test_heat_writes_every_number_and_brackets_what_is_not_ok():
-    frame = made(["a", "b"], ["m", "n"]).assign(value=[0.1, 0.2, 0.3, np.nan])
-    frame["status"] = ["ok", "few_clusters", "ok", "position_bound"]
-    figure = draw(frame, kind="heat", **WORDS["heat"])
-    (mesh,) = [one for one in figure.axes[0].collections if isinstance(one, QuadMesh)]
-    drawn = np.ma.filled(mesh.get_array().ravel(), np.nan)
-    assert np.allclose(drawn, [0.1, 0.2, 0.3, np.nan], equal_nan=True)
-    assert mesh.get_clim() == pytest.approx((0.1, 0.3))
-    assert [one.get_text() for one in figure.axes[0].texts] == ["0.10", "(0.20)", "0.30", "—"]
-    assert {"( ): too little data", "—: answers by position"} <= set(words_of(figure))
-
-
 def test_lines_are_the_values_and_points_have_no_line():
     curve = pd.DataFrame({"fit": "parabola", "age": np.arange(20, 101.0), "value": 0.5})
     seen = pd.DataFrame({"fit": "observed", "age": [20.0, 60, 100], "value": [0.2, 0.4, 0.6]})
@@ -233,7 +220,7 @@ def test_the_grid_has_a_mark_an_answer_and_a_cross_where_one_is_missing():
     ("words", "told"),
     [
         ({"kind": "pie", "x": "value"}, "pie"),
-        ({"kind": "heat", "x": "who", "row": "place"}, "needs value="),
+        ({"kind": "scatter", "x": "value"}, "needs y="),
         ({"kind": "dots", "x": "gap"}, "no column 'gap'"),
         ({"kind": "dots", "x": "who"}, "holds 'm'"),
         ({"kind": "dots", "x": "value", "line": "mean"}, "no column 'mean'"),

@@ -144,7 +144,7 @@ def test_every_finish_reason_is_counted_as_its_kind(store, capsys):
     kinds = Counter(ENDS.values())
     assert summary.outcomes == {kind: 2 * n for kind, n in kinds.items()}
     assert double.asked == len(requests)
-    told = causes(store, requests, model_for())
+    told = causes(store.get(requests), model_for())
     assert told == {
         "unknown finish reason 'tired'": 2,
         "ends in a tool call, not in a text ('tool_calls')": 2,
@@ -174,7 +174,6 @@ def test_time_out_is_asked_again():
         ("truncated", "truncated", ""),
         ("bad_request", "error", "unknown field: seed"),
         ("unprocessable", "error", "422"),
-        ("redirect", "error", "307"),
         ("filtered_200", "filtered", "content_filter"),
         ("ends_tired", "error", "unknown finish reason 'tired'"),
         ("ends_tool_calls", "error", "tool call"),
@@ -230,7 +229,7 @@ def _causes_when_named(said, store):
         double._reply = named
         run(double, store, requests_for(1))
     assert counts(store) == {"ok": 1}
-    return causes(store, requests_for(1), model_for())
+    return causes(store.get(requests_for(1)), model_for())
 
 
 @pytest.mark.parametrize(
@@ -283,6 +282,7 @@ def test_retry_after_is_honoured_in_every_form():
         ("unauthorized", f"refused the key.*{KEY_ENV}"),
         ("forbidden", "refused the key"),
         ("not_found", "knows no model 'm-vendor'"),
+        ("redirect", "sends requests on to http://127.0.0.1:9/elsewhere"),
     ],
 )
 def test_what_fails_for_all_stops_at_once_with_one_line(fault, says, store, monkeypatch):

@@ -19,6 +19,7 @@ from test_batch import MODEL, live_requests
 
 from katayori.data import logs
 from katayori.errors import KatayoriError
+from katayori.papers import log_kinds
 from katayori.prompting.exchange import import_answers
 from katayori.prompting.models import get_model
 from katayori_tools import cli, convert as converting
@@ -213,7 +214,8 @@ WRONG = [
         lambda q: logged(q, resps=[[["-1.5", "True"]], [["-2.0", "False"]]]),
         "holds scores of given continuations",
     ),
-    (lambda q: logged(q, resps=[[None]]), "resps are neither texts nor scores"),
+    (lambda q: logged(q, resps=[[3]]), "resps are neither texts nor scores"),
+    (lambda q: logged(q, resps=[[None]]), "holds no text"),
     (lambda q: logged(q, arguments={}), "does not say what was asked"),
     (
         lambda q: logged(q, arguments={"gen_args_0": {"arg_0": '[{"a": 1}] x'}}),
@@ -235,6 +237,43 @@ def test_rows_that_carry_too_little_are_refused_with_their_reasons(asked, tmp_pa
     assert not [says for _, says in WRONG if says not in out]
     places = set(re.findall(r"s\.jsonl?:\d+", out))
     assert len(places) == len(WRONG) and not places & {"s.json:1", "s.jsonl:1"}
+
+
+#: Samples of a yes that differ in one thing, and whether the yes counts.
+ODD = {
+    "as any": (lambda q: sample(q), True),
+    "unscored": (lambda q: sample(q, scores={}), True),
+    "failed": (lambda q: sample(q, error={"message": "timeout"}), False),
+    "stopped": (lambda q: sample(q, limit={"type": "message", "limit": 5}), False),
+    "cut": (lambda q: sample(q, stop="max_tokens"), False),
+    "filtered": (lambda q: sample(q, stop="content_filter"), False),
+    "a tool call": (lambda q: sample(q, stop="tool_calls"), False),
+    "unknown": (lambda q: sample(q, stop="unknown"), False),
+    "null": (lambda q: sample(q, None), False),
+    "no output": (lambda q: sample(q, output={"choices": []}), False),
+    "lm-eval": (lambda q: logged(q), True),
+    "lm-eval, null": (lambda q: logged(q, resps=[[None]]), False),
+    "lm-eval, empty": (lambda q: logged(q, ""), False),
+}
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_every_reader_counts_the_same_samples(asked, tmp_path, name):
+    """`read_log`, `make convert` and `make analyse`; a null of lm-eval refused the whole log."""
+    make, counts = ODD[name]
+    usual = logged if name.startswith("lm-eval") else sample
+    rows = [make(asked[0]), *map(usual, asked[1:3])]
+    for row, request in zip(rows, asked, strict=False):
+        row["metadata" if usual is sample else "doc"] |= request.fields
+    write, end = (inspect_log, "json") if usual is sample else (samples_file, "jsonl")
+    file = write(tmp_path / f"l.{end}", rows)
+    frame = logs.read_log(file)
+    whole = (frame["finish"] == "stop") & (frame["text"].fillna("") != "")
+    assert convert(file, tmp_path / "a.jsonl") == 0
+    given = yes_no_frame(asked[:3], import_answers(tmp_path / "a.jsonl", asked[:3]), "imported")
+    decided = log_kinds.decisions(logs.Log(logs.frame_of([file], []), "decisions", {}))
+    found = [whole.tolist(), (given["outcome"] == "ok").tolist(), decided["valid"].tolist()]
+    assert found == [[counts, True, True]] * 3
 
 
 def test_a_second_different_answer_and_rows_without_a_prompt(asked, tmp_path, capsys):
@@ -259,7 +298,8 @@ def test_a_second_different_answer_and_rows_without_a_prompt(asked, tmp_path, ca
     "name, content, says",
     [
         ("l.json", b'{"eval": ', "cannot be read"),
-        ("l.json", b"[1]", "is no log of inspect_ai"),
+        ("l.json", b"[1]", "no objects with named fields"),
+        ("l.json", b"{}", "is no log of inspect_ai"),
         ("l.json", b'{"eval": {"model": 3}}', "is a log of 3, not of m"),
         ("l.eval", b"PK\x03\x04 cut", "cannot be read"),
         ("l.txt", b"x", "known are .eval and .json"),
@@ -294,7 +334,9 @@ def test_wrong_calls(here, tmp_path, capsys):
     assert convert(tmp_path / "l.json", tmp_path / "a.csv") == 2
     assert convert(tmp_path / "none.eval", tmp_path / "a.jsonl") == 2
     said = capsys.readouterr().err.splitlines()
-    for part, line in zip(("one model", "as .jsonl", "none.eval cannot be"), said, strict=True):
+    for part, line in zip(
+        ("one model", "must end in .jsonl", "none.eval cannot be"), said, strict=True
+    ):
         assert line.startswith("katayori: ") and part in line
 
 

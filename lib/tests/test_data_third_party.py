@@ -1,4 +1,4 @@
-"""Files of others, named by a path: answers, verdicts, KoBBQ, JUBAKU's first version, JBBQ."""
+"""Files of others, named by a path: answers, verdicts, JUBAKU's first version, JBBQ."""
 
 import json
 import os
@@ -10,8 +10,7 @@ from test_data_bbq import STEMS, TAGS, jbbq, upstream, write  # noqa: F401 (a fi
 from katayori.data import third_party
 from katayori.data.bbq import load_jbbq
 from katayori.data.jubaku import COLUMNS as JUBAKU_COLUMNS
-from katayori.data.multiple_choice import COLUMNS
-from katayori.data.third_party import UNKNOWN, load_jubaku_v1, load_kobbq
+from katayori.data.third_party import load_jubaku_v1
 from katayori.errors import KatayoriError, UnavailableError
 
 mirror = pytest.mark.skipif(
@@ -56,71 +55,6 @@ def test_verdicts_on_any_two_systems_are_read_from_a_path(tmp_path, monkeypatch)
 
 
 NOT_HERE = UnavailableError("not on this machine")
-
-# -- KoBBQ -----------------------------------------------------------------------------------------
-
-
-def sample(kind="amb-bsd", version="a", **changes):
-    """An invented sample: 갑 is the target of the stereotype, 을 is not."""
-    persons = ["갑", "을"] if version == "a" else ["을", "갑"]
-    asked = "갑" if kind.endswith("bsd") else "을"
-    answer = UNKNOWN if kind.startswith("amb") else asked
-    row = {"sample_id": f"age-007{version}-001-{kind}", "context": "둘.", "question": "누구?"}
-    row |= {"choices": str([*persons, UNKNOWN]), "biased_answer": asked, "answer": answer}
-    return row | changes
-
-
-def table(path, rows):
-    head = list(rows[0])
-    text = "\n".join("\t".join(row.get(name, "") for name in head) for row in rows)
-    path.write_text("\t".join(head) + "\n" + text + "\n", encoding="utf-8")
-    return path
-
-
-def test_kobbq_gets_the_shape_of_bbq(tmp_path):
-    kinds = ["amb-bsd", "amb-cnt", "dis-bsd", "dis-cnt"]
-    rows = [sample(kind, version) for version in "ab" for kind in kinds]
-    rows.append(sample("dis-cnt", "a", sample_id="age-008a-001-dis-cnt", answer="갑"))
-    items = load_kobbq(table(tmp_path / "k.tsv", rows))
-    assert list(items.columns) == COLUMNS and items["item_id"].is_unique
-    assert items["template_id"].tolist() == ["age-007"] * 8 + ["age-008"]
-    conditions = ["ambiguous", "ambiguous", "biased", "biased"]
-    assert items["context_condition"].tolist() == [*conditions, *conditions, "counter_biased"]
-    assert set(items["language"]) == {"ko"} and items["order"].iloc[4] == "ntu"
-    # The stereotype's target is the same person on both questions; what it means to name it is not.
-    first, second = items.iloc[0], items.iloc[1]
-    assert first["person_0"] == second["person_0"] == "target"
-    assert (first["role_0"], second["role_0"]) == ("biased", "counter_biased")
-
-
-@pytest.mark.parametrize(
-    ("changes", "says"),
-    [
-        ({"choices": "['갑', '을']"}, "choices must be three different ones"),
-        ({"choices": "none"}, "choices must be three different ones"),
-        ({"biased_answer": UNKNOWN}, "is no person of the choices"),
-        ({"answer": "갑"}, "contradicts its context"),
-        ({"sample_id": "age-1"}, "is not <category>"),
-        ({"context": ""}, "lacks context"),
-    ],
-)
-def test_a_wrong_sample_of_kobbq_is_named(tmp_path, changes, says):
-    file = table(tmp_path / "k.tsv", [sample(), sample(**changes)])
-    with pytest.raises(KatayoriError, match=rf"k\.tsv row 2: .*{re.escape(says)}"):
-        load_kobbq(file)
-
-
-@pytest.mark.mirror
-@mirror
-def test_kobbq_of_the_mirror():
-    items = load_kobbq()
-    assert len(items) == 2280 and items["item_id"].is_unique
-    counts = items["context_condition"].value_counts().to_dict()
-    assert counts == {"ambiguous": 1140, "biased": 570, "counter_biased": 570}
-    assert items["template_id"].nunique() == 269 and items["category"].nunique() == 12
-    gold = [row[f"role_{row['label']}"] for row in items.to_dict("records")]
-    assert gold == items["context_condition"].replace("ambiguous", "unknown").tolist()
-
 
 # -- JUBAKU, first version -------------------------------------------------------------------------
 

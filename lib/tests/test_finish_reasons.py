@@ -8,7 +8,7 @@ from api_double import completion, requests_for, yes_no_frame
 from katayori.finish_reasons import OUTCOMES, ended, usual
 from katayori.prompting.answer_store import Store
 from katayori.prompting.exchange import import_answers
-from katayori.prompting.parsing import cut_short
+from katayori.prompting.parsing import behind_thoughts
 from katayori.prompting.replies import read_completion
 from katayori.prompting.requests import Response
 from katayori_tools import batch
@@ -48,7 +48,7 @@ def test_every_word_is_of_one_kind(word, outcome):
     assert found.outcome == outcome and outcome in OUTCOMES
     assert bool(found.note) is (outcome != "ok")
     assert found.again is (word in AGAIN)
-    cut = cut_short(word)
+    _, cut = behind_thoughts("yes", word)
     assert (cut and cut.outcome) == (None if outcome == "ok" else outcome)
 
 

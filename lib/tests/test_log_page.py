@@ -7,6 +7,7 @@ import io
 import re
 
 import page_inputs
+import pandas as pd
 import pytest
 
 from katayori import paths
@@ -60,9 +61,14 @@ def test_every_figure_of_the_page_is_drawn(ran):
 def test_the_commands_of_the_page_take_the_files_of_the_page(ran, tmp_path, monkeypatch):
     """The verdicts and the table of scores of the page were refused by its own commands."""
     monkeypatch.setenv("KATAYORI_OUTPUTS", str(tmp_path))
-    lines = re.findall(r'^make analyse LOG=(\S+) ARGS="(.*)"', PAGE.read_text("utf-8"), re.M)
+    command = r'^make analyse LOG=(\S+)(?: ARGS="(.*)")?$'
+    lines = re.findall(command, PAGE.read_text("utf-8"), re.M)
     here = [(ran[0] / log, words) for log, words in lines if (ran[0] / log).exists()]
-    assert [cli.main(["analyse", str(log), *words.split()]) for log, words in here] == [0, 0]
+    assert [cli.main(["analyse", str(log), *words.split()]) for log, words in here] == [0, 0, 0]
+    # CBBQ names the target in no column: of ten questions five follow the stereotype, one does not.
+    table = pd.read_csv(tmp_path / "analyse" / "cbbq_roles" / "results.csv")
+    found = table.drop_duplicates("measure").set_index("measure")["value"]
+    assert found[["acc_amb", "diff_amb"]].tolist() == pytest.approx([0.4, 0.4])
 
 
 @pytest.mark.parametrize("page", [PAGE, WHY])

@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 from test_convert import LOGS
 
+from katayori.data import logs
 from katayori.data.logs import Log, read_log, samples_of
 from katayori.errors import KatayoriError
 from katayori.finish_reasons import ended
@@ -130,6 +131,22 @@ def test_scored_continuations_become_columns(tmp_path, form):
     assert frame["text"].isna().all() and frame["filter"].tolist() == ["none"]
 
 
+@pytest.mark.parametrize("name", ["a.jsonl", "a.json"])
+def test_a_list_of_json_is_read_as_its_rows(tmp_path, name):
+    """Early versions of lm-evaluation-harness wrote one list, also into a .jsonl."""
+    rows = [json.loads(line) for line in (LOGS / "lm_eval_plain.jsonl").open(encoding="utf-8")]
+    lines, file = tmp_path / "lines.jsonl", tmp_path / name
+    lines.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    file.write_text("\ufeff\n" + json.dumps(rows, indent=2), encoding="utf-8")
+    pd.testing.assert_frame_equal(read_log(file), read_log(lines))
+    file.write_text('[{"a": 1}, {"a": 2}]', encoding="utf-8")
+    assert read_log(file)["a"].tolist() == [1, 2]
+    for text, says in (('[{"a": 1},', "is not JSON"), ("[1]", "no objects with named fields")):
+        file.write_text(text, encoding="utf-8")
+        with pytest.raises(KatayoriError, match=says):
+            read_log(file)
+
+
 def test_what_is_no_log_is_said_in_one_line(tmp_path):
     broken = tmp_path / "log.eval"
     shutil.copy(LOGS / "inspect_json.json", broken)
@@ -162,4 +179,13 @@ def test_a_log_without_zstandard_says_what_to_install(monkeypatch):
     with zipfile.ZipFile(LOGS / "inspect_plain.eval") as archive:
         assert archive.infolist()[0].compress_type == 93
     with pytest.raises(KatayoriError, match="pip install zstandard, or `inspect log convert"):
+        read_log(LOGS / "inspect_plain.eval")
+
+
+def test_an_archive_that_unpacks_to_more_than_is_read_of_a_log_is_refused(monkeypatch):
+    """Each of its samples may be small."""
+    monkeypatch.setattr(logs, "_MOST_OF_ROWS", 6_000)
+    with pytest.raises(
+        KatayoriError, match=r"inspect_plain\.eval unpacks to more than 6,000 bytes"
+    ):
         read_log(LOGS / "inspect_plain.eval")

@@ -91,6 +91,29 @@ def test_a_value_from_the_environment_is_data_as_well(checkout):
     assert command == ["-m", "katayori", "estimate", f"--label={ODD}", f"--args={ODD}"]
 
 
+@pytest.mark.parametrize("home", ["/nonexistent/home", ""])
+def test_what_others_put_into_a_home_that_cannot_be_written_lies_in_the_checkout(
+    checkout, home, tmp_path, monkeypatch
+):
+    """Else uv ends, and matplotlib and Jupyter warn, in a container of another user."""
+    places = {
+        **{"UV_CACHE_DIR": "uv", "PIP_CACHE_DIR": "pip", "MPLCONFIGDIR": "matplotlib"},
+        **{"IPYTHONDIR": "ipython", "JUPYTER_CONFIG_DIR": "jupyter/config"},
+        "JUPYTER_DATA_DIR": "jupyter/data",
+    }
+    for name in places:
+        monkeypatch.delenv(name, raising=False)
+    told = " ".join(f'"${name}"' for name in places)
+    (checkout / ".venv" / "bin" / "python").write_text(
+        f"#!/bin/sh\nprintf '%s\\0' {told}\nprintf '\\1'\n"
+    )
+    expected = [str(checkout / ".cache" / folder) for folder in places.values()]
+    assert make(checkout, "setup", HOME=home)[-1] == expected
+    assert make(checkout, "setup", HOME=str(tmp_path))[-1] == [""] * len(places)
+    own = dict.fromkeys(places, "/mine")
+    assert make(checkout, "setup", HOME=home, **own)[-1] == list(own.values())
+
+
 def test_an_empty_value_is_no_value_and_fresh_zero_is_not_fresh(checkout):
     assert make(checkout, "estimate", "LABEL=", "FRESH=0")[-1] == ["-m", "katayori", "estimate"]
     assert make(checkout, "estimate", "FRESH=1")[-1][3:] == ["--fresh"]

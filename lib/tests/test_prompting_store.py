@@ -257,6 +257,35 @@ def test_a_store_that_cannot_be_used_gets_one_clear_line(path, spoil, says):
     assert (path.read_bytes() if path.is_file() else b"") == before  # nothing of it was touched
 
 
+TEXT, TOP = b"xxxxxxxx", b'[["yes",-0.5]]'
+
+
+@pytest.mark.parametrize(
+    ("found", "instead"),
+    [(b"SQLite format 3", b"another format!"), (TEXT, b"\xff" * 8), (TOP, b"\x07" * len(TOP))],
+)
+def test_a_store_that_other_bytes_came_into_says_what_to_move_and_what_is_lost(
+    path, found, instead
+):
+    requests = requests_for(300)
+    with Store(path) as store:
+        answer = Response("ok", TEXT.decode(), "stop", [("yes", -0.5)])
+        store.put_all([(request, answer) for request in requests])
+    data = path.read_bytes()
+    assert found in data
+    path.write_bytes(data.replace(found, instead))
+    for kind in (Store, storing.StoredAnswers):
+        with pytest.raises(KatayoriError) as caught, kind(path) as store:
+            list(store.get(requests))
+        said = str(caught.value)
+        assert f"store {path} is damaged" in said and f"move {path}* to another folder" in said
+        assert "Its answers are lost" in said and "are kept" in said and "\n" not in said
+    for file in path.parent.glob(f"{path.name}*"):
+        file.rename(file.with_name(f"old-{file.name}"))
+    with Store(path) as store:
+        assert len(store.pending(requests)) == 300
+
+
 def test_a_locked_store_gets_one_clear_line(path, monkeypatch):
     monkeypatch.setattr(storing, "BUSY", 0.1)
     [request] = requests_for(1)

@@ -6,15 +6,15 @@ import time
 from functools import partial
 
 import pytest
+from api_double import of_raw
 from hypothesis import given, strategies as st
 
 from katayori.finish_reasons import OUTCOMES
 from katayori.papers import logprob_judge as judge
+from katayori.prompting import letters as forms
 from katayori.prompting.letters import (
     LETTERS,
     letter_of,
-    parse_choice,
-    parse_verdict,
     verdict_probabilities,
     verdicts_frame,
     with_probabilities,
@@ -24,6 +24,8 @@ from katayori.prompting.parsing import Parsed
 from katayori.prompting.prompts import load_prompts
 from katayori.prompting.replies import verdict_position
 from katayori.prompting.requests import Response, build
+
+parse_choice, parse_verdict = of_raw(forms.parse_choice), of_raw(forms.parse_verdict)
 
 BOTH = [  # read alike with and without reasons
     ("A", "A"),
@@ -245,7 +247,7 @@ def test_the_frame_of_verdicts(asked):
         Response("truncated", "A", "length", logs(A=0.5)),
     ]
     frame = verdicts_frame(
-        asked, responses, "live", parse=partial(parse_verdict, reason_first=False)
+        asked, responses, "live", parse=partial(forms.parse_verdict, reason_first=False)
     )
     assert (
         list(frame["answer"].fillna("-")) == ["A", "A", "-", "-"]

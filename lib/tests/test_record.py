@@ -156,8 +156,8 @@ def test_an_engine_leaves_sigterm_to_who_has_taken_it(house, monkeypatch):
     from katayori_tools.collect import Terminated, terminable
 
     command = [sys.executable, "-c", "import time; time.sleep(600)"]
-    made = {"command": lambda *_: (command, dict(os.environ))}
-    monkeypatch.setitem(engines.ENGINES, "local-dummy", made)
+    made = command, dict(os.environ)
+    monkeypatch.setitem(engines.ENGINES, "local-dummy", lambda *_: made)
     monkeypatch.setattr(engines, "fetch", str)
     monkeypatch.setattr(engines, "_wait", lambda *_: None)
     with pytest.raises(Terminated), terminable(), engines.serve("m", "local-dummy"):

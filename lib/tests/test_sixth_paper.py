@@ -44,8 +44,8 @@ class Toy(Paper):
         items = pd.DataFrame({"item_id": [f"toy-{n}" for n in range(1, 7)], "question": texts})
         return items.assign(even=[n % 2 == 0 for n in range(1, 7)]), "toy-study v1", []
 
-    def parse(self, text, finish_reason):
-        return parse_yes_no(text, finish_reason)
+    def parse(self, text):
+        return parse_yes_no(text)
 
     def simulate(self, request):
         return Response("ok", "Answer: yes" if request.fields["even"] else "Answer: no", "stop")

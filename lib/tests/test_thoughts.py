@@ -6,6 +6,7 @@ from itertools import product
 import numpy as np
 import pandas as pd
 import pytest
+from api_double import of_raw
 from hypothesis import given, strategies as st
 
 from katayori.data.logs import Log
@@ -133,7 +134,7 @@ def test_what_stands_behind_the_thoughts_is_read(paper, envelope):
     """Closed; with the opening mark dropped; cut; and with nothing behind."""
     opening, closing = ENVELOPES[envelope]
     thought, answer, read = ANSWERS[paper]
-    parse = get_paper(paper).parse
+    parse = of_raw(get_paper(paper).parse)
     whole = f"{opening}The user asks.\n{thought}\n{closing.replace('{}', answer)}"
     assert parse(whole, "stop")[:2] == ("ok", read)
     if envelope not in ALWAYS_OPENED:
@@ -239,7 +240,7 @@ def test_the_text_that_is_stored_and_shown_stays_whole():
     request = Request("p", "study", "1", "q", "", "", "m", "local", "m", {"messages": []})
     told = []
 
-    def parse(text, finish):
+    def parse(text):
         told.append(text)
         return Parsed("ok", text.strip())
 
@@ -267,6 +268,6 @@ def test_any_text_is_told_apart_and_never_raises(text):
     spoken = "".join(without_thoughts(list(text)))
     assert "".join(kept.split()) == "".join(spoken.split())
     for paper in ANSWERS:
-        parsed = get_paper(paper).parse(text, "stop")
+        parsed = of_raw(get_paper(paper).parse)(text, "stop")
         assert (parsed.answer is None) == (parsed.outcome != "ok")
         assert parsed.outcome == "truncated" or not cut

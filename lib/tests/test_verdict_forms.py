@@ -6,17 +6,16 @@ import os
 import re
 
 import pytest
+from api_double import of_raw
 from hypothesis import given, strategies as st
 
 from katayori.data import third_party
 from katayori.metrics.judges import settled
-from katayori.prompting.letters import (
-    LETTERS,
-    letter_of,
-    parse_choice,
-    parse_verdict,
-)
+from katayori.prompting import letters as forms
+from katayori.prompting.letters import LETTERS, letter_of
 from katayori.prompting.replies import verdict_position
+
+parse_choice, parse_verdict = of_raw(forms.parse_choice), of_raw(forms.parse_verdict)
 
 #: Final forms: both parsers read them alike, as the whole text and below reasons.
 FINAL = [

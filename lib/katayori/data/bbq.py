@@ -147,6 +147,14 @@ def load_jbbq(folder: str | Path, *, partial: bool = False) -> "pd.DataFrame":
     Raises UnavailableError where there is no such file, saying how to get the data; KatayoriError
     for other counts, another encoding, and a folder of which no row can be used.
     """
+    items, notes = _with_notes(folder, partial)
+    for note in notes:
+        print(f"JBBQ: {note}")
+    return items
+
+
+def _with_notes(folder: str | Path, partial: bool) -> tuple["pd.DataFrame", list[str]]:
+    """What `load_jbbq` returns and what it prints."""
     usable, counts, dropped = _sorted_out(folder)
     notes = [
         f"{len(where)} {cause} ({'first: ' if len(where) > 1 else ''}{where[0]})"
@@ -172,9 +180,7 @@ def load_jbbq(folder: str | Path, *, partial: bool = False) -> "pd.DataFrame":
                 f"{category}: {n_without} row(s) whose tags name no stereotyped group; {lost}"
             )
         rows += converted(raws, targets, "jbbq", category, "ja")
-    for note in notes:
-        print(f"JBBQ: {note}")
-    return ranked(rows)
+    return ranked(rows), notes
 
 
 def _sorted_out(

@@ -7,6 +7,7 @@ An .eval of inspect_ai is an archive packed with Zstandard, which Python's zipfi
 on. Archives are read in memory; nothing is unpacked to the disk.
 """
 
+import codecs
 import fnmatch
 import io
 import json
@@ -26,7 +27,7 @@ from typing import Any
 
 import pandas as pd
 
-from katayori.data.files import json_lines, read_text, read_yaml
+from katayori.data.files import _MOST_OF_ROWS, _check, json_lines, read_text, read_yaml
 from katayori.errors import KatayoriError
 from katayori.finish_reasons import ended, usual, without_thoughts
 
@@ -64,21 +65,22 @@ def read_log(log: str | PathLike[str], options: Sequence[str] = ()) -> pd.DataFr
 
     Args:
         log: .eval or .json of inspect_ai, samples_*.jsonl of lm-evaluation-harness (made with
-            `--log_samples`), or a table (.csv, .tsv, .jsonl), which is given as it is.
+            `--log_samples`; early versions write one list of JSON), or a table (.csv, .tsv, .jsonl,
+            a list as .json), which is given as it is.
         options: the words that the options bear in the answer, such as ["A", "B", "C"]: of logs of
             inspect_ai that hold log probabilities they are read at the answer's token.
 
     Returns:
         model (inspect_ai; lm-evaluation-harness does not log it in its samples), item_id (of the
         metadata, or the sample's own), repetition (epochs from 0), text (None of a failed sample
-        and of one that ended in a tool call or for an unknown reason, which have no score either),
-        finish (`stop`, `length`, `content_filter`; `error` of a failed sample; another word as it
-        is, such as `tool_calls`; lm-evaluation-harness does not log cut-offs), target; the metadata
+        and of one that ended in a tool call or for an unknown reason), finish (`stop`, also of a
+        single token; `length`, `content_filter`; `error` of a failed sample; another word as it is,
+        such as `tool_calls`; lm-evaluation-harness does not log cut-offs), target; the metadata
         of the sample or the fields of its document under their own names; score_<name> (of
         inspect_ai's scorers C, I and P as 1, 0 and 0.5; of lm-evaluation-harness its metrics) and
-        answer (of the first scorer), as far as the log has them; logp_0, logp_1, ...: log
-        probability of each option, NaN where it is not known (lm-evaluation-harness: of the given
-        continuations, summed over their tokens).
+        answer (of the first scorer), as far as the log has them and the answer is whole; logp_0,
+        logp_1, ...: log probability of each option, NaN where it is not known
+        (lm-evaluation-harness: of the given continuations, summed over their tokens).
         Rows of lm-evaluation-harness that differ only in the filter are kept, with `filter`.
 
     Raises:
@@ -109,12 +111,15 @@ def read_log(log: str | PathLike[str], options: Sequence[str] = ()) -> pd.DataFr
 
 
 def _table(file: Path) -> pd.DataFrame:
-    text = read_text(file, "table")
+    text = read_text(file, "table", _MOST_OF_ROWS)
     try:
-        return pd.read_csv(io.StringIO(text), sep=TABLES[file.suffix], low_memory=False)
+        table = pd.read_csv(io.StringIO(text), sep=TABLES[file.suffix], low_memory=False)
     except (pd.errors.ParserError, pd.errors.EmptyDataError) as error:
         cause = " ".join(str(error).split())
         raise KatayoriError(f"{file.name} is no table that can be read ({cause})") from None
+    if table.empty:
+        raise KatayoriError(f"{file.name} has a header and no rows")
+    return table
 
 
 def samples_of(log: Path, options: Sequence[str] = ()) -> tuple[str, Iterator[tuple[int, Sample]]]:
@@ -124,8 +129,9 @@ def samples_of(log: Path, options: Sequence[str] = ()) -> tuple[str, Iterator[tu
 
     Raises KatayoriError for a file of another kind, or that cannot be read.
     """
-    if log.suffix == ".jsonl":
-        rows = json_lines(log, "log")
+    rows = _listed_rows(log) if log.suffix in (".json", ".jsonl") else None
+    if log.suffix == ".jsonl" or rows is not None:
+        rows = json_lines(log, "log") if rows is None else rows
         # Only samples of lm-evaluation-harness have this field.
         return "", _numbered(rows, _of_lm_eval if rows and "resps" in rows[0] else _of_table)
     if log.suffix in (".json", ".eval"):
@@ -135,6 +141,26 @@ def samples_of(log: Path, options: Sequence[str] = ()) -> tuple[str, Iterator[tu
         f"{log.name}: known are .eval and .json (inspect_ai), .jsonl (lm-evaluation-harness, or a"
         " table), and for make analyse .csv and .tsv"
     )
+
+
+def _listed_rows(log: Path) -> list[dict[str, Any]] | None:
+    """The rows of a file that is one list, as lm-evaluation-harness wrote at first (also .jsonl);
+    None of another file, and of one that cannot be read.
+    """
+    begin = b""
+    with suppress(OSError):
+        if log.is_file():
+            with log.open("rb") as file:
+                begin = file.read(LONGEST_CAUSE)
+    if not begin.removeprefix(codecs.BOM_UTF8).lstrip().startswith(b"["):
+        return None
+    try:
+        rows = json.loads(read_text(log, "log", _MOST_OF_ROWS))
+    except (ValueError, RecursionError) as error:
+        raise KatayoriError(f"{log.name} is not JSON ({error}); is the file cut off?") from None
+    if not all(isinstance(row, dict) for row in rows):
+        raise KatayoriError(f"{log.name} is a list of what are no objects with named fields")
+    return list(rows)
 
 
 def _numbered(raws: Sequence[Any], parse: Any) -> Iterator[tuple[int, Sample]]:
@@ -158,6 +184,7 @@ def _log_of_inspect(log: Path) -> tuple[str, list[Any]]:
     Raises KatayoriError for a file that is no such log, or cannot be read.
     """
     try:
+        _check(log, "log")
         if log.suffix == ".json":
             raw = json.loads(log.read_bytes())
             return str(raw["eval"]["model"]), list(raw.get("samples") or ())
@@ -165,6 +192,10 @@ def _log_of_inspect(log: Path) -> tuple[str, list[Any]]:
             held = archive.namelist()
             heads = [name for name in ("header.json", "_journal/start.json") if name in held]
             inside = [n for n in held if n.startswith("samples/") and n.endswith(".json")]
+            if sum(archive.getinfo(name).file_size for name in inside) > _MOST_OF_ROWS:
+                raise KatayoriError(
+                    f"{log.name} unpacks to more than {_MOST_OF_ROWS:,} bytes; log fewer samples"
+                )
             head, *samples = (json.loads(_unpacked(archive, n)) for n in [*heads[:1], *inside])
         return str(head["eval"]["model"]), samples
     except NotImplementedError:
@@ -217,15 +248,17 @@ def _of_inspect(sample: Any, options: Sequence[str]) -> Iterator[Sample]:
         told = stopped.get("message") or f"stopped by the {stopped.get('type')} limit"
         cause = f"sample failed: {told}"[:LONGEST_CAUSE]
     choice: Any = {} if cause else choice_of_inspect(choices[0], attached)
-    finish = usual(choice["finish_reason"]) if choice else "error"
-    if choice and (found := ended(finish)).outcome == "error":
+    word, usage = choice.get("finish_reason", "error"), (sample.get("output") or {}).get("usage")
+    found = ended(word, one_token=(usage or {}).get("output_tokens") == 1)
+    if choice and found.outcome == "error":
         cause, choice = found.note, {}
+    whole = found.outcome == "ok"
     fields = about | {"item_id": about.get("item_id") or sample["id"]}
     fields |= {"target": sample.get("target"), "repetition": int(sample.get("epoch") or 1) - 1}
     fields |= {"text": choice["message"]["content"] if choice else None}
-    fields |= {"finish": finish}
-    fields |= _at_the_answer(choice, options)
-    for scorer, score in ({} if cause else sample.get("scores") or {}).items():
+    fields |= {"finish": "stop" if whole else usual(word)}
+    fields |= _at_the_answer(choice if whole else {}, options)
+    for scorer, score in (sample.get("scores") or {} if whole else {}).items():
         value = score.get("value")
         fields[f"score_{scorer}"] = MARKS.get(value, value) if isinstance(value, str) else value
         if score.get("answer") is not None:
@@ -284,12 +317,14 @@ def _of_lm_eval(row: Any) -> Iterator[Sample]:
         fields |= {"repetition": 0, "text": None, "finish": "stop"}
         yield {"fields": fields, "asked": asked, "choice": {}, "cause": LIKELIHOODS}
         return
-    if not all(isinstance(text, str) for text in texts):
+    if not all(text is None or isinstance(text, str) for text in texts):
         raise ValueError("resps are neither texts nor scores")
     for number, text in enumerate(texts):
-        own = fields | {"repetition": number, "text": text, "finish": "stop"}
-        choice = {"message": {"content": text}, "finish_reason": "stop"}
-        yield {"fields": own, "asked": asked, "choice": choice, "cause": ""}
+        # A failed call may leave null in place of a text.
+        finish, cause = ("error", "holds no text") if text is None else ("stop", "")
+        own = fields | {"repetition": number, "text": text, "finish": finish}
+        choice = {"message": {"content": text}, "finish_reason": finish}
+        yield {"fields": own, "asked": asked, "choice": choice, "cause": cause}
 
 
 def _asked_by_lm_eval(asked: Any) -> list[Turn]:

@@ -12,6 +12,7 @@ that may read nothing, its classes stand beside it in `*_schema.py`, imported wh
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import MISSING, fields, is_dataclass
 from functools import cache
+from reprlib import Repr
 from typing import Annotated, Any, ClassVar, TypeVar, cast, get_type_hints
 
 from pydantic import (
@@ -44,6 +45,10 @@ Count = Annotated[int, Field(ge=1)]
 
 #: Characters of a value that a message repeats.
 _SHOWN = 60
+#: Writes little of a value that holds much: aliases in a kilobyte of YAML may stand for more words
+#: than memory holds.
+_BRIEF = Repr()
+_BRIEF.maxstring = _BRIEF.maxlong = _BRIEF.maxother = 3 * _SHOWN
 #: What pydantic calls an error -> what must stand there.
 _WANTED = {
     "string_type": "a text",
@@ -181,7 +186,7 @@ def written(value: Any) -> str:
     """A value as YAML has it, cut where it is long."""
     if value is None or isinstance(value, bool):
         return {None: "null", True: "true", False: "false"}[value]
-    text = repr(value)
+    text = _BRIEF.repr(value)
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
 
 

@@ -1,11 +1,9 @@
-"""Items and answers of others that no notebook reads, in our columns: KoBBQ's test samples (Korean,
-the set that Diff-bias comes from), the first version of JUBAKU, and the verdicts of PandaLM-7B and,
-on Japanese Vicuna QA in both orders, of GPT-4.
+"""Items and answers of others that no notebook reads, in our columns: samples of KoBBQ (Korean, the
+set that Diff-bias comes from) with their answers, the first version of JUBAKU, and the verdicts of
+PandaLM-7B and, on Japanese Vicuna QA in both orders, of GPT-4.
 """
 
 import ast
-import csv
-import io
 import re
 from pathlib import Path
 from typing import Any
@@ -13,34 +11,14 @@ from typing import Any
 import pandas as pd
 
 from katayori.data import catalogue, comparisons, jubaku
-from katayori.data.files import json_lines, read_text
-from katayori.data.multiple_choice import POLARITIES, ranked, three_options
+from katayori.data.files import json_lines
+from katayori.data.multiple_choice import POLARITIES, three_options
 from katayori.errors import KatayoriError, UnavailableError, expect
 
 UNKNOWN = "알 수 없음"
 _FIELDS = ("sample_id", "context", "question", "choices", "biased_answer", "answer")
 #: What ends a sample's id: is the context ambiguous, and does the question hold the stereotype.
 _KINDS = {"amb-bsd": (True, 0), "amb-cnt": (True, 1), "dis-bsd": (False, 0), "dis-cnt": (False, 1)}
-
-
-def load_kobbq(path: str | Path = "") -> pd.DataFrame:
-    """KoBBQ's 2,280 test samples, or a file of their shape, in the columns of `multiple_choice`.
-
-    Ids are `kobbq-<sample_id>`; a template's versions (a to d, orders of mention) share their
-    template_id. The role of an option is told by upstream's biased_answer. On a question that holds
-    the stereotype (`bsd`, here `negative`) it names the target, on its opposite the other person.
-    Raises KatayoriError naming file and row, and what `catalogue.path_of` raises.
-    """
-    file = Path(path) if path else catalogue.path_of("kobbq", "data/KoBBQ_test_samples.tsv")
-    text = read_text(file, "KoBBQ file")
-    rows = []
-    for n, raw in enumerate(csv.DictReader(io.StringIO(text, newline=""), delimiter="\t"), 1):
-        if problem := _problem(raw):
-            raise KatayoriError(f"{file.name} row {n}: {problem}")
-        rows.append(_item(raw))
-    if not rows:
-        raise KatayoriError(f"{file.name} holds no sample of KoBBQ")
-    return ranked(rows)
 
 
 def _choices(raw: dict[str, Any]) -> list[Any]:
@@ -71,27 +49,23 @@ def _problem(raw: dict[str, Any]) -> str:
 
 
 def _item(raw: dict[str, Any]) -> dict[str, Any]:
-    """A sample in our columns, of rank 0."""
+    """Options, context and template of a sample, in the columns of `multiple_choice`.
+
+    The role of an option is told by biased_answer. On a question that holds the stereotype (`bsd`,
+    here `negative`) it names the target, on its opposite the other person. A template's versions (a
+    to d, orders of mention) share their template_id.
+    """
     category, template, _, *kind = raw["sample_id"].split("-")
     ambiguous, asked = _KINDS["-".join(kind)]
-    # The biased answer names the target only where the question holds the stereotype.
     biased, other = ("target", "non_target") if asked == 0 else ("non_target", "target")
     choices = _choices(raw)
     named = {UNKNOWN: "unknown", raw["biased_answer"]: biased}
     persons = [named.get(choice, other) for choice in choices]
-    label, polarity = choices.index(raw["answer"]), POLARITIES[asked]
-    row = three_options(choices, persons, polarity, label)
-    return row | {
-        "item_id": f"kobbq-{raw['sample_id']}",
-        "category": category,
-        "template_id": f"{category}-{template.rstrip('abcd')}",
-        "context_condition": "ambiguous" if ambiguous else row[f"role_{label}"],
-        "polarity": polarity,
-        "context": raw["context"],
-        "question": raw["question"],
-        "rank": 0,
-        "language": "ko",
-    }
+    label = choices.index(raw["answer"])
+    row = three_options(choices, persons, POLARITIES[asked], label)
+    condition = "ambiguous" if ambiguous else row[f"role_{label}"]
+    template_id = f"{category}-{template.rstrip('abcd')}"
+    return row | {"context_condition": condition, "template_id": template_id}
 
 
 # -- JUBAKU's first version ------------------------------------------------------------------------

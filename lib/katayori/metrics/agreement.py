@@ -250,7 +250,8 @@ def alpha(
             answer is left out.
         by: columns whose values are measured apart.
         cluster: what would be drawn anew in another study. Of a table the column that holds it, or
-            a list; without a column `question`, or with None, each unit is a cluster.
+            a list; without a column `question`, or with None, each unit is a cluster. In a table
+            `question` is never a rater.
         scale: `interval` (squared difference) or `nominal` (equal or not).
         weights: `standard`, or `n_i_self_pairs`, in which a value pairs with itself, too (the
             discrim-eval paper's printed 1/n_i; interval only).
@@ -311,9 +312,7 @@ def _alpha_of_table(table: Any, cluster: Any, scale: str, weights: str) -> pd.Da
     """`alpha` of units x raters."""
     if is_not_asked(table):
         return flat([], table, more=_MORE)
-    default = isinstance(cluster, str) and cluster == "question"
-    named = isinstance(table, pd.DataFrame) and "question" in table
-    own = given_table("alpha", table, None if default and not named else cluster)
+    own = given_table("alpha", table, cluster)
     return flat([_alpha_row(own, scale, weights)], pd.DataFrame(), more=_MORE)
 
 

@@ -19,14 +19,8 @@ def holm(p: npt.ArrayLike) -> np.ndarray:
     p = np.asarray(p, float)
     if ((p < 0) | (p > 1)).any():
         raise ValueError("p values must lie in [0, 1]")
-    order = np.argsort(p, axis=-1, kind="stable")  # NaN come last
-    n_tests = (~np.isnan(p)).sum(axis=-1, keepdims=True)
-    scaled = p * (n_tests - np.argsort(order, axis=-1))  # times the tests less the smaller p
-    # An adjusted p is never below that of a smaller p, and never above 1.
-    steps = np.maximum.accumulate(np.take_along_axis(scaled, order, axis=-1), axis=-1)
-    out = np.empty_like(p)
-    np.put_along_axis(out, order, np.minimum(steps, 1), axis=-1)
-    return out
+    family = np.arange(p.size) // max(p.shape[-1], 1)
+    return holm_in_families(p.ravel(), family)[0].reshape(p.shape)
 
 
 def holm_in_families(p: np.ndarray, family: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

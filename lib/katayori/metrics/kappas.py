@@ -12,19 +12,21 @@ from katayori.metrics.intervals import NO_INTERVAL_BELOW, mean_interval
 from katayori.metrics.unit_tables import UnitTable, codes, given_table, is_not_asked
 
 
-def fleiss_kappa(table: Any, *, counts: bool = False, cluster: Any = None) -> pd.DataFrame:
+def fleiss_kappa(table: Any, *, counts: bool = False, cluster: Any = "question") -> pd.DataFrame:
     """Fleiss' kappa of a table of units x raters, labels of any kind.
 
     Args:
         table: labels; units that lack one (None, NaN, NA, NaT, or the text of one) are left out and
             counted. With `counts`, units x categories: how many raters gave each category, the same
             number of raters in each unit.
-        cluster: of each unit what would be drawn anew in another study, such as its question: a
-            list, or the column of the frame that holds it. None: each unit on its own.
+        cluster: of each unit what would be drawn anew in another study: a list, or the column of
+            the frame that holds it. Without a column `question`, or with None, each unit stands on
+            its own; `question` is never a rater.
 
     Returns:
         One row: measure, value, n (units), n_invalid (units that lack a label), clusters, ci_low,
-        ci_high (by t on the jackknife over clusters), status: `ok`; `constant` (one category only);
+        ci_high (by t on the jackknife over clusters, cut off at 1 and at the lowest kappa that the
+        raters can have, -1 / (raters - 1)), status: `ok`; `constant` (one category only);
         `one_annotator`; `no_comparisons`; `few_clusters`, `no_variation`, `one_question_decides`
         (without one cluster all labels are the same): no interval.
 
@@ -44,7 +46,7 @@ def fleiss_kappa(table: Any, *, counts: bool = False, cluster: Any = None) -> pd
     return _kappa("fleiss_kappa", _from_counts(own) if counts else own)
 
 
-def cohen_kappa(first: Any, second: Any = None, *, cluster: Any = None) -> pd.DataFrame:
+def cohen_kappa(first: Any, second: Any = None, *, cluster: Any = "question") -> pd.DataFrame:
     """Cohen's kappa of two raters, labels of any kind.
 
     Args:
@@ -120,7 +122,9 @@ def _kappa(measure: str, own: UnitTable) -> pd.DataFrame:
             left = [_beyond_chance(measure, kept[number != one], categories) for one in places]
             pseudo = len(names) * value - (len(names) - 1) * np.array(left)
             interval = mean_interval(pseudo - pseudo.mean() + value)
-            row |= {name: interval[name] for name in ("ci_low", "ci_high", "status")}
+            lowest = -1 / (labels.shape[1] - 1)
+            ends = np.clip([interval["ci_low"], interval["ci_high"]], lowest, 1)
+            row |= {"ci_low": ends[0], "ci_high": ends[1], "status": interval["status"]}
             if np.isnan(pseudo).any():
                 row["status"] = "one_question_decides"
     return flat([row], pd.DataFrame(), names=["measure"])

@@ -9,6 +9,8 @@ import pandas as pd
 from katayori.errors import KatayoriError
 from katayori.frames import FrameError, _known, reason_of
 
+#: The column of clusters that the verbs take for granted.
+_QUESTION = "question"
 _EXAMPLE = "e.g. [[1, 1], [0, 1], [1, None]], a row a unit and a column a rater"
 
 
@@ -38,7 +40,8 @@ def given_table(
         verb: its name, which begins every message.
         table: a frame, an array or a list of rows. A label is missing as None, NaN, NA or NaT, or
             as one of their texts (`nan`, an empty one).
-        cluster: of each unit: a list, or the column that holds it. None: each unit on its own.
+        cluster: of each unit: a list, or the column that holds it. `question` where there is no
+            such column, and None: each unit on its own. A column `question` is never a rater.
         counts: whether columns are categories, of which there may be more than units.
 
     Raises:
@@ -53,15 +56,17 @@ def given_table(
     if not isinstance(table, pd.DataFrame):
         table = _framed(verb, table)
     labels = table.reset_index(drop=True)
-    if isinstance(cluster, str):
-        if cluster not in labels:
-            there = ", ".join(map(repr, labels.columns))
-            raise FrameError(f"{verb}: no column {cluster!r} of clusters; columns: {there}")
+    if isinstance(cluster, str) and cluster in labels:
         groups = labels[cluster].to_numpy(object)
         labels = labels.drop(columns=cluster)
+    elif isinstance(cluster, str) and cluster != _QUESTION:
+        there = ", ".join(map(repr, labels.columns))
+        raise FrameError(f"{verb}: no column {cluster!r} of clusters; columns: {there}")
     else:
+        cluster = None if isinstance(cluster, str) else cluster
         each = range(len(labels)) if cluster is None else list(cluster)
         groups = pd.Series(each, dtype=object).to_numpy()
+    labels = labels.drop(columns=_QUESTION, errors="ignore")
     if len(groups) != len(labels):
         raise KatayoriError(
             f"{verb}: {len(labels)} units and {len(groups)} clusters; give one of each unit"

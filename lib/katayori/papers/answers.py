@@ -277,7 +277,7 @@ def get(
     **options: Any,
 ) -> "pd.DataFrame":
     """Ask every item of every model and return the answers, one row an answer, read as the paper
-    reads them (`Paper.parse`, `Paper.reading`).
+    reads them (`Paper.frame`).
 
     Args:
         items: a frame with `item_id` and the columns of the prompt's places.
@@ -298,8 +298,6 @@ def get(
 
     expect(source, SOURCES, "answer source")
     room = get_paper(prompt.paper)
-    how = {"parse": room.parse, "options": room.options, **room.reading(prompt)}
-    make_frame = how.pop("frame", frames.answers_frame)
     rows = cast("list[dict[str, Any]]", items.to_dict("records"))  # all columns have names
     once = {name: value for name, value in options.items() if name != "repetitions"}
     made = []
@@ -311,16 +309,18 @@ def get(
         earlier = replace(prompt, given={}) if its == "imported" else prompt
         filled = with_earlier(rows, earlier, model, endpoint, respond, **once)
         requests = build(filled, prompt, model, endpoint, **options)
-        made.append(make_frame(requests, respond(requests), its, **how))
+        made.append(room.frame(prompt, requests, respond(requests), its))
     if made:
         return _as_in_items(pd.concat(made, ignore_index=True), items, prompt)
-    return pd.DataFrame(columns=_columns(items, prompt, how["options"]))
+    return pd.DataFrame(columns=_columns(items, prompt))
 
 
-def _columns(items: "pd.DataFrame", prompt: Prompt, options: Sequence[str]) -> list[str]:
+def _columns(items: "pd.DataFrame", prompt: Prompt) -> list[str]:
     """The columns of answers that nobody gave."""
     columns = [*frames.ANSWER_COLUMNS, *frames.MORE_COLUMNS]
     if prompt.settings.get("logprobs"):
+        room = get_paper(prompt.paper)
+        options = room.reading(prompt).get("options", room.options)
         columns += [*(f"p_{option}" for option in options), "mass"]
     if prompt.kind == "likelihood":
         scored = [f"{kind}_{name}" for kind in ("logp", "tokens") for name in prompt.continuations]

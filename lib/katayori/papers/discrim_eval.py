@@ -81,8 +81,8 @@ class _DiscrimEval(Paper):
         """The place `question` holds the filled template."""
         return items.assign(question=items["filled_template"])
 
-    def parse(self, text: str, finish_reason: str) -> Parsed:
-        return parse_yes_no(text, finish_reason)
+    def parse(self, text: str) -> Parsed:
+        return parse_yes_no(text)
 
     def simulated(self) -> tuple[str, ...]:
         """All but the one that refuses everything, which shows nothing."""

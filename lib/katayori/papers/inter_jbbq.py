@@ -141,8 +141,8 @@ class _InterJbbq(Paper):
         """Of a topic the first family of every context comes first."""
         return by_category(items)
 
-    def parse(self, text: str, finish_reason: str) -> Parsed:
-        return parse_option(text, finish_reason)
+    def parse(self, text: str) -> Parsed:
+        return parse_option(text)
 
     def simulate(self, request: Request) -> Response:
         chances = inter_chances(request.model, request.fields)

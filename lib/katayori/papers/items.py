@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from katayori.data import paper_facts
-from katayori.data.files import rows_of
 from katayori.errors import KatayoriError, UnavailableError, expect, nearest
 from katayori.papers import get_paper
 from katayori.papers.paper import OwnFile
 from katayori.profiles import MOST, OF_CLUSTERS
+from katayori.prompting.exchange import read_answers
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -176,9 +176,7 @@ def _answered(
     """The items of those clusters that an answers file has rows of."""
     path = Path(answers_file)
     room = get_paper(paper)
-    answered = room.named_in(
-        items, (str(row.get("item_id")) for row in rows_of(path, "answers file"))
-    )
+    answered = room.named_in(items, (item_id for item_id, *_ in read_answers(path)))
     clusters = room.cluster_of(items)
     kept = clusters.isin(clusters[answered])
     if not kept.any():

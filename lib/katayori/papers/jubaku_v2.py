@@ -90,8 +90,8 @@ class _JubakuV2(Paper):
         """Beside ours the sets of others of which answers are recorded, by id."""
         return {**DATASETS, **{name: partial(_by_id, name) for name in BY_ID}}
 
-    def parse(self, text: str, finish_reason: str) -> Parsed:
-        return parse_choice(text, finish_reason)
+    def parse(self, text: str) -> Parsed:
+        return parse_choice(text)
 
     def reading(self, prompt: Prompt) -> Mapping[str, Any]:
         """Letters have a probability at the answer's token, where they are folded to small ones."""

@@ -2,8 +2,8 @@
 
 Each kind is a function here with the name that logs.yaml gives it. Of BBQ five forms are read:
 columns of ours (role_k), BBQ's own (target_label or stereotyped_groups, question_polarity,
-answer_info), KoBBQ's, logs of the task bbq of lm-evaluation-harness, and tables of the Nejumi
-leaderboard.
+answer_info), KoBBQ's, logs of the tasks bbq, esbbq and cabbq of lm-evaluation-harness, and tables
+of the Nejumi leaderboard.
 """
 
 import ast
@@ -51,9 +51,11 @@ def answers_of(log: Log, clusters: str) -> pd.DataFrame:
     if own is not None:
         frame["cluster"] = own.fillna("unnamed").astype(str)
         log.note("clusters", own.name)
-        if own.name == "question_index" and "category" in log.frame:
+        # BBQ and EsBBQ number them anew in each category; a template_id of texts is one of all.
+        numbers = own.name == "template_id" and pd.to_numeric(own, errors="coerce").notna().all()
+        if (own.name == "question_index" or numbers) and "category" in log.frame:
             frame["cluster"] = log.frame["category"].astype(str) + "/" + frame["cluster"]
-            log.note("categories")
+            log.note("categories", own.name)
     else:
         by_item = items is not None and clusters not in log.names
         frame["cluster"] = items if by_item else range(len(frame))
@@ -105,16 +107,18 @@ def decisions(log: Log) -> pd.DataFrame:
     else:
         log.note("decision_texts")
         # The answer on the line "Answer: ...", or the word alone.
-        words = [
-            parse_yes_no(*one).answer or meaning(behind_thoughts(*one)[0], "decision")
-            for one in log.texts()
-        ]
+        words = [parse_yes_no(text).answer or meaning(text, "decision") for text in _spoken(log)]
         frame["value"] = pd.Series(words, frame.index).map(DECISIONS)
     for name in log.several("factors") or ["age", "gender", "race"]:
         levels = log.column(name)
         if levels is not None:
             frame[f"factor {name}"] = levels.where(levels.notna(), "unnamed").map(_level)
     return frame.assign(valid=frame["value"].notna())
+
+
+def _spoken(log: Log) -> list[str]:
+    """The text of each answer without its thoughts; empty where nothing is to be read."""
+    return [behind_thoughts(*one)[0] for one in log.texts()]
 
 
 def _decision(value: Any) -> float:
@@ -147,7 +151,7 @@ def judge(log: Log) -> pd.DataFrame:
     frame["order"] = log.words("order", "order") if ordered else ""
     if own is None:
         log.note("verdict_texts")
-        letters = [parse_verdict(*one).answer for one in log.texts()]
+        letters = [parse_verdict(text).answer for text in _spoken(log)]
     else:
         log.note("verdicts", own.name, "that was shown first" if ordered else "of system 1")
         of_system = {"1": "A", "2": "B", "tie": "C"}
@@ -176,6 +180,9 @@ def bbq(log: Log) -> pd.DataFrame:
     """
     if log.has("sample_id", "choices", "biased_answer"):
         _from_kobbq(log)
+    if apart := log.places("answer_info.ans", ""):  # EsBBQ's own .csv has a column for each option
+        told = log.frame[apart].map(_told).set_axis([f"ans{k}" for k in range(len(apart))], axis=1)
+        log.frame["answer_info"] = pd.Series(told.to_dict("records"), log.frame.index)
     frame = answers_of(log, "cluster").assign(context=log.words("context", "context"))
     options = _options(log)
     gold = pd.Series(None, frame.index, dtype=object)
@@ -185,7 +192,7 @@ def bbq(log: Log) -> pd.DataFrame:
         frame["role"] = _at(options, options["answer"])
         clear = (frame["context"] == "disambiguated") & gold.isin(ROLES[:2])
         frame["context"] = gold.where(clear, frame["context"])
-        if not options.attrs.get("not_shown"):
+        if "p_0" in options:
             frame = frame.join(options.drop(columns="label"))
     if log.has("role"):
         frame["role"] = log.words("role", "role", may_miss=True).loc[frame.index]
@@ -210,7 +217,7 @@ def _from_kobbq(log: Log) -> None:
     """Puts KoBBQ's own columns into ours: there `answer` is the right option, and `context` the
     passage. Rows of another form are left out and told.
     """
-    told = log.frame[[*third_party._FIELDS]].fillna("").astype(str)
+    told = log.frame[[*third_party._FIELDS]].astype(object).fillna("").astype(str)
     raws: Any = told.to_dict("records")
     wrong = [third_party._problem(raw) for raw in raws]
     sound = [not cause for cause in wrong]
@@ -239,7 +246,7 @@ def _at(options: pd.DataFrame, place: pd.Series) -> pd.Series:
 def _options(log: Log) -> pd.DataFrame | None:
     """role_k, p_k, answer and label (places) of the rows whose options are known; None: of none.
 
-    Where the options were not shown, `attrs["not_shown"]` is set.
+    Without p_k where the options were not shown.
     """
     if log.has("biased_answers", "answer_info", "ans0", "ans1", "ans2"):
         return _of_lm_eval(log)
@@ -256,6 +263,9 @@ def _options(log: Log) -> pd.DataFrame | None:
         return None
     number = roles.shape[1]
     roles = roles[_directed(log, roles, str(roles.iloc[0].tolist()))]
+    if len(log.places("logp")) > number and all(text is None for text, _ in log.texts()):
+        log.note("not_shown")
+        return roles.assign(answer=_likeliest_person(log, roles), label=_labels(log, number))
     parts = roles.assign(answer=_answers(log, number), label=_labels(log, number))
     return parts.join(_probabilities(log, number))
 
@@ -313,17 +323,28 @@ def _answers(log: Log, number: int) -> pd.Series:
     scored = log.places("logp") or log.places("p")
     if column is not None and column.notna().any():
         log.note("answers", f"column {column.name}")
+        scores, said = log.frame.filter(regex="^score_"), _read(log, number)
+        unscored = column.isna() & scores.isna().all(axis=1) & (said != "")
+        if len(scores.columns) and unscored.any():
+            log.note("unscored", unscored.sum())
+            column = column.astype(object).where(~unscored, said)
         return _chosen(log, column, number)
     if len(scored) == number and all(text is None for text, _ in texts):
         log.note("likeliest")
         return _likeliest(log.frame[scored])
     log.note("answers", "read from the texts")
+    return _chosen(log, _read(log, number), number)
+
+
+def _read(log: Log, number: int) -> pd.Series:
+    """What each text says: a number, a letter or the words themselves; empty: nothing."""
     places, letters = tuple(map(str, range(number))), tuple(ALPHABET[:number])
-    numbers = (parse_option(*one, options=places).answer for one in texts)
-    named = (parse_verdict(*one, letters=letters).answer for one in texts)
-    spoken = (behind_thoughts(*one)[0].strip() for one in texts)
-    read = [one or two or text for one, two, text in zip(numbers, named, spoken, strict=True)]
-    return _chosen(log, pd.Series(read, log.frame.index, dtype=object), number)
+    read = []
+    for text in _spoken(log):
+        named = parse_option(text, options=places).answer
+        named = named or parse_verdict(text, letters=letters).answer
+        read.append(named or text.strip())
+    return pd.Series(read, log.frame.index, dtype=object)
 
 
 def _likeliest(scores: pd.DataFrame) -> pd.Series:
@@ -443,24 +464,23 @@ def _of_lm_eval(log: Log) -> pd.DataFrame:
     log.note("lm_eval")
     given = repr([*log.frame[["answer_info", "biased_answers"]].iloc[0]])
     directed = roles[_directed(log, roles, given)]
-    scored = log.places("logp")
-    if scored:
-        answer = _likeliest_person(log, directed, scored)
+    log.note("not_shown")
+    if log.places("logp"):
+        answer = _likeliest_person(log, directed)
     else:
         log.note("repeated")
-        texts = [behind_thoughts(*one)[0] for one in log.texts()]
-        places = [_repeated(text, row) for text, row in zip(texts, words, strict=True)]
+        places = [_repeated(*both) for both in zip(_spoken(log), words, strict=True)]
         answer = pd.Series(places, roles.index)
-    options = directed.assign(answer=answer, label=_labels(log, 3))
-    options.attrs["not_shown"] = True
-    return options
+    return directed.assign(answer=answer, label=_labels(log, 3))
 
 
-def _likeliest_person(log: Log, roles: pd.DataFrame, scored: list[str]) -> pd.Series:
+def _likeliest_person(log: Log, roles: pd.DataFrame) -> pd.Series:
     """The place of the likeliest option: its score, or the likeliest wording of "unknown".
 
+    The tasks esbbq and cabbq score as bbq does. Source: lm_eval/tasks/esbbq of lm_eval.
     KatayoriError where the log's own marks tell that its options stand in another order.
     """
+    scored = log.places("logp")
     logs = log.frame.loc[roles.index, scored].to_numpy(float)
     if len(scored) > len(PLACES):
         unknown = (roles == "unknown").to_numpy()
@@ -470,9 +490,9 @@ def _likeliest_person(log: Log, roles: pd.DataFrame, scored: list[str]) -> pd.Se
         logs = three
         log.note("wordings", len(scored) - 2)
     answer = _likeliest(pd.DataFrame(logs, roles.index))
-    if "score_acc" in log.frame and "label" in log.frame:
-        about = log.frame.loc[roles.index, ["score_acc", "label"]]
-        marks, label = (pd.to_numeric(about[name], errors="coerce") for name in about)
+    marks = _marks(log.frame.loc[roles.index])
+    if marks is not None and "label" in log.frame:
+        label = pd.to_numeric(log.frame.loc[roles.index, "label"], errors="coerce")
         known = marks.notna() & answer.notna()
         differing = int((marks[known] != (answer == label)[known].astype(float)).sum())
         if differing > TIES * known.sum():
@@ -484,24 +504,39 @@ def _likeliest_person(log: Log, roles: pd.DataFrame, scored: list[str]) -> pd.Se
     return answer
 
 
+def _marks(frame: pd.DataFrame) -> pd.Series | None:
+    """What the harness itself counts as right; esbbq logs (right, counts) for either context."""
+    if "score_acc" in frame:
+        return pd.to_numeric(frame["score_acc"], errors="coerce")
+    parts = ["score_acc_ambig", "score_acc_disambig"]
+    if {*parts} <= {*frame}:
+        rights = frame[parts].apply(lambda one: pd.to_numeric(one.str[0], errors="coerce"))
+        return rights.sum(axis=1, min_count=2)
+    return None
+
+
 def _repeated(text: str | None, options: Any) -> float:
-    """The place of the option whose words are the first line of a text.
+    """The place of the option whose words, alone or behind its letter, are a text's first line.
 
     Example:
         >>> _repeated(" The student.", ["the grandmother", "the student", "Unknown"])
         1.0
+        >>> _repeated("C) Unknown", ["the grandmother", "the student", "Unknown"])
+        2.0
         >>> _repeated("The student or the other", ["the other", "the student", "Unknown"])
         nan
     """
     line = (text or "").strip().partition("\n")[0]
     first, *named = map(_bare, [line, *options])
-    return float(named.index(first)) if named.count(first) == 1 else float("nan")
+    both = [(words, letter + words) for words, letter in zip(named, ALPHABET.lower(), strict=False)]
+    places = [place for place, forms in enumerate(both) if first in forms]
+    return float(places[0]) if len(places) == 1 else float("nan")
 
 
-def _bare(text: Any) -> list[str]:
-    """The words of a text without case, punctuation and the article."""
+def _bare(text: Any) -> str:
+    """The words of a text without case, blanks, punctuation and the article."""
     folded = unicodedata.normalize("NFKC", str(text)).casefold()
-    return [word for word in re.sub(r"[^\w\s]|_", "", folded).split() if word != "the"]
+    return "".join(word for word in re.sub(r"[^\w\s]|_", " ", folded).split() if word != "the")
 
 
 def _of_nejumi(log: Log) -> pd.DataFrame:

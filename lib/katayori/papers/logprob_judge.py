@@ -92,8 +92,8 @@ class _LogprobJudge(Paper):
         ids = items["item_id"]
         return ids.isin(named) | (ids + "-12").isin(named) | (ids + "-21").isin(named)
 
-    def parse(self, text: str, finish_reason: str) -> Parsed:
-        return parse_verdict(text, finish_reason)
+    def parse(self, text: str) -> Parsed:
+        return parse_verdict(text)
 
     def reading(self, prompt: Prompt) -> Mapping[str, Any]:
         """Verdicts have the probabilities at their token; other texts are read by nobody."""

@@ -6,12 +6,13 @@ before a method needs it, since the collector runs without pandas.
 """
 
 import hashlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from katayori.data import paper_facts
 from katayori.errors import KatayoriError
+from katayori.prompting import frames
 from katayori.prompting.parsing import Parsed
 from katayori.prompting.prompts import Prompt
 from katayori.prompting.requests import Request, Response
@@ -156,13 +157,23 @@ class Paper:
 
     # -- answers -------------------------------------------------------------------------------
 
-    def parse(self, text: str, finish_reason: str) -> Parsed:
-        """The answer in a text."""
+    def parse(self, text: str) -> Parsed:
+        """The answer in a text without its thoughts (see `parsing.answer_in`)."""
         raise NotImplementedError
 
     def reading(self, prompt: Prompt) -> Mapping[str, Any]:
-        """Keywords of `answers.get` by which answers to a prompt are read, beside `parse`."""
+        """What `frame` reads answers to a prompt by, beside `parse`; `frame`: another than
+        `frames.answers_frame`.
+        """
         return {}
+
+    def frame(
+        self, prompt: Prompt, requests: Sequence[Request], responses: Sequence[Response], its: str
+    ) -> "pd.DataFrame":
+        """Requests of a prompt and their responses as the paper reads them; `its`: their source."""
+        how = {"parse": self.parse, "options": self.options, **self.reading(prompt)}
+        make_frame = how.pop("frame", frames.answers_frame)
+        return make_frame(requests, responses, its, **how)
 
     def simulated(self) -> tuple[str, ...]:
         """The simulated respondents that its notebook shows."""

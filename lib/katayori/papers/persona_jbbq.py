@@ -13,7 +13,7 @@ from functools import partial
 from itertools import product
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from katayori.data.bbq import CATEGORIES, MIRRORED, balanced, load_bbq, load_jbbq
+from katayori.data.bbq import CATEGORIES, MIRRORED, _with_notes, balanced, load_bbq
 from katayori.data.files import ours, versions
 from katayori.data.multiple_choice import (
     COLUMNS,
@@ -106,8 +106,8 @@ class _PersonaJbbq(Paper):
             items = items.assign(rank=_mentions_in_turn(items))
         return by_category(items)
 
-    def parse(self, text: str, finish_reason: str) -> Parsed:
-        return parse_number(text, finish_reason)
+    def parse(self, text: str) -> Parsed:
+        return parse_number(text)
 
     def simulate(self, request: Request) -> Response:
         biased_persona = request.prompt_id.startswith("pj_biased")
@@ -124,13 +124,14 @@ PAPER = _PersonaJbbq()
 
 def _jbbq(path: str) -> Everything:
     """JBBQ as the user has it, with what is not as in the paper."""
-    items = load_jbbq(path, partial=True)
+    items, notes = _with_notes(path, partial=True)
+    notes = [f"JBBQ: {note}" for note in notes]
     held = items["category"].value_counts()
     if all(held.get(name, 0) == n for name, n in CATEGORIES.items()):
-        return items, "JBBQ", []
+        return items, "JBBQ", notes
     counts = [f"{name} {held.get(name, 0):,} of {n:,}" for name, n in CATEGORIES.items()]
     note = f"JBBQ, rows here of those in the paper: {', '.join(counts)}"
-    return items, "JBBQ (other counts than the paper's)", [note]
+    return items, "JBBQ (other counts than the paper's)", [*notes, note]
 
 
 # -- scenes ----------------------------------------------------------------------------------------

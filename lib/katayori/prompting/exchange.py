@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from katayori.data.files import rows_of
+from katayori.data.files import FORMULA, rows_of
 from katayori.errors import KatayoriError
 from katayori.finish_reasons import Ended, ended
 from katayori.prompting.requests import Request, Response
@@ -59,7 +59,8 @@ def read_answers(path: str | Path) -> dict[tuple[str, str, str, int], Response]:
             raise KatayoriError(
                 f"{path.name} row {n}: repetition or top cannot be read ({e})"
             ) from None
-        key = (str(row["item_id"]), str(row["prompt_id"]), str(row["model"]), repetition)
+        item_id, prompt_id, model = map(_as_asked, (row["item_id"], row["prompt_id"], row["model"]))
+        key = (item_id, prompt_id, model, repetition)
         finish = str(row.get("finish_reason") or "stop")
         response = Response("ok", str(row["text"] or ""), finish, top or None)
         if given.setdefault(key, response) != response:
@@ -67,6 +68,12 @@ def read_answers(path: str | Path) -> dict[tuple[str, str, str, int], Response]:
                 f"{path.name} row {n}: a second, different answer to {row['item_id']}"
             )
     return given
+
+
+def _as_asked(cell: object) -> str:
+    """A name without the apostrophe by which a table keeps it from being a formula."""
+    name = str(cell)
+    return name[1:] if name[:1] == "'" and FORMULA.match(name[1:]) else name
 
 
 def _checked(request: Request, given: Response) -> Response:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from katayori.finish_reasons import JUDGED_WHEN_READ, USUAL
-from katayori.prompting.parsing import Parsed, behind_thoughts, option_probabilities
+from katayori.prompting.parsing import Parsed, answer_in, option_probabilities
 from katayori.prompting.requests import Request, Response
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def answers_frame(
     responses: Sequence[Response],
     source: str,
     *,
-    parse: Callable[[str, str], Parsed],
+    parse: Callable[[str], Parsed],
     options: tuple[str, ...],
 ) -> "pd.DataFrame":
     """Requests and their responses as the answers frame (see `answers.get`).
@@ -108,7 +108,7 @@ def _beside_fields(frame: "pd.DataFrame", requests: Sequence[Request]) -> "pd.Da
 
 
 def _parsed(
-    response: Response, parse: Callable[[str, str], Parsed], shares: dict[str, float] | None
+    response: Response, parse: Callable[[str], Parsed], shares: dict[str, float] | None
 ) -> Parsed:
     """Outcome and answer: of the text or, where there are `shares`, the likeliest option."""
     if response.outcome != "ok":
@@ -118,9 +118,7 @@ def _parsed(
         # later version changes no stored answer.
         word = response.finish_reason
         word = word if word in JUDGED_WHEN_READ else USUAL["ok"]
-        # Here for parsers of a paper's own, too.
-        text, nothing = behind_thoughts(response.text, word)
-        return nothing or parse(text, word)
+        return answer_in(parse, response.text, word)
     if shares["mass"] > 0:
         options = [name for name in shares if name != "mass"]
         return Parsed("ok", max(options, key=shares.__getitem__))

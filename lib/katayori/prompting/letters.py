@@ -17,7 +17,6 @@ from katayori.prompting.parsing import (
     MAX_LINE,
     REFUSAL,
     Parsed,
-    behind_thoughts,
 )
 from katayori.prompting.requests import Request, Response
 
@@ -108,18 +107,14 @@ def _forms(letters: tuple[str, ...]) -> _Forms:
 
 
 def parse_verdict(
-    text: str | None,
-    finish_reason: str = "stop",
-    *,
-    reason_first: bool = True,
-    letters: tuple[str, ...] = LETTERS,
+    text: str, *, reason_first: bool = True, letters: tuple[str, ...] = LETTERS
 ) -> Parsed:
     """The verdict letter of an output (LJ-10); the one rule for verdicts and choices.
 
     With `reason_first` it is the letter that ends the last line: with nothing but punctuation
     behind it, or in a final form ("私の評価は[[B]]です。", "[[C]]と評価します。", "答えはAです。",
     "C（同等）"). Without, the first line may be the letter alone instead, whatever text follows.
-    Thoughts and marks around the answer go first and Unicode is folded (NFKC).
+    Unicode is folded (NFKC).
 
     Nothing is guessed, and none of these is a tie: a text without such a letter, one that lists
     letters ("A or B"), one whose last letter only names an assistant ("A is better than B",
@@ -130,10 +125,7 @@ def parse_verdict(
         letters: what a verdict is written as, exactly: ("1", "2"), ("m", "M"), ("(a)", "(b)")
         ("Output (a)").
     """
-    kept, nothing = behind_thoughts(text, finish_reason)
-    if nothing:
-        return nothing
-    folded = unicodedata.normalize("NFKC", kept[-MAX_CHARS:])
+    folded = unicodedata.normalize("NFKC", text[-MAX_CHARS:])
     lines = [line for line in folded.splitlines() if line.strip()]
     if not lines:
         return Parsed("out_of_choice", None, "empty")
@@ -143,7 +135,7 @@ def parse_verdict(
     parsed = _beside(first[1], ending, len(lines)) if first else ending
     if parsed.answer is not None and _states_another(lines, parsed.answer, forms):
         return Parsed("out_of_choice", None, "undecided")
-    if parsed.note == NO_VERDICT and (REFUSAL.search(kept[:2000]) or _DECLINED.search(kept[:2000])):
+    if parsed.note == NO_VERDICT and (REFUSAL.search(text[:2000]) or _DECLINED.search(text[:2000])):
         return Parsed("refusal", None, "declined")
     return parsed
 
@@ -179,11 +171,11 @@ def _states_another(lines: list[str], answer: str, forms: _Forms) -> bool:
     return any(match and (match["bare"] or match["marked"]) != answer for match in stated)
 
 
-def parse_choice(text: str | None, finish_reason: str = "stop") -> Parsed:
+def parse_choice(text: str) -> Parsed:
     """The letter of one of two options, A or B (JU-12): `parse_verdict` without reasons, but C is
     no option here.
     """
-    parsed = parse_verdict(text, finish_reason, reason_first=False)
+    parsed = parse_verdict(text, reason_first=False)
     return Parsed("out_of_choice", None, "no option") if parsed.answer == "C" else parsed
 
 
@@ -196,7 +188,7 @@ def letter_of(token: str, letters: tuple[str, ...] = LETTERS) -> str | None:
     return alone[1] if alone else None
 
 
-def unseen_mass(top: list[tuple[str, float]] | None, limit: int = 20) -> float:
+def _unseen_mass(top: list[tuple[str, float]] | None, limit: int = 20) -> float:
     """What the `limit` most likely tokens leave to all others: the most a letter can lack (LJ-16).
 
     NaN without a list.
@@ -272,7 +264,7 @@ def with_probabilities(
             shares = verdict_probabilities(None) | {"p_status": "no_verdict"}
         for name, value in shares.items():
             columns[name].append(value)
-    return frame.assign(**columns, unseen=[unseen_mass(top) for top in tops])
+    return frame.assign(**columns, unseen=[_unseen_mass(top) for top in tops])
 
 
 def verdicts_frame(
@@ -280,7 +272,7 @@ def verdicts_frame(
     responses: Sequence[Response],
     source: str,
     *,
-    parse: Callable[[str, str], Parsed] = parse_verdict,
+    parse: Callable[[str], Parsed] = parse_verdict,
     options: tuple[str, ...] = LETTERS,
 ) -> "pd.DataFrame":
     """Requests to a judge and their responses, called as `answers_frame` and with its columns.

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from katayori import paths
 from katayori.data import files, paper_facts
-from katayori.errors import KatayoriError, expect, nearest
+from katayori.errors import KatayoriError, UnavailableError, expect, nearest
 
 #: Label and address of rows that a store of schema 1 holds: it did not know whose they were.
 UNKNOWN = "unknown"
@@ -112,14 +112,15 @@ class Endpoint:
     def address(self, given: str = "") -> str:
         """The base URL (or the `given` one in its place), checked.
 
-        Raises KatayoriError naming the variable to set, or that the server must be started.
+        Raises UnavailableError where there is none, naming the variable to set or that the server
+        must be started, and KatayoriError for what is no address.
         """
         url = given or os.environ.get(self.base_url_env or "-", "").strip() or self.base_url
         if not url:
             remedy = f"needs an address: set {self.base_url_env} to its base URL"
             if not self.base_url_env:
                 remedy = "has no running server; `make live` and `make record` start one"
-            raise KatayoriError(f"endpoint {self.name} {remedy}")
+            raise UnavailableError(f"endpoint {self.name} {remedy}")
         try:
             parts = urlsplit(url)
             right = parts.scheme.lower() in ("http", "https") and parts.hostname and parts.port != 0
@@ -232,6 +233,8 @@ def get_model(model_id: str) -> tuple[Model, Endpoint]:
     Which server of the user's own it is, is not known yet: see `at_server`. Raises KatayoriError
     naming the ids most like it.
     """
+    if model_id.encode(errors="replace").decode() != model_id:
+        raise KatayoriError(f"the model's name {model_id!a} is not UTF-8, and could not be stored")
     _, models = registry()
     name, _, endpoint = model_id.rpartition("@")
     if model_id in models:
@@ -265,15 +268,16 @@ def at_server(
     """The endpoint with its `server`: the label, else the address, given or from the environment.
 
     Vendors' endpoints, and one whose server is known, are returned as they are. A label without an
-    address is enough to read the store. Where there is neither, raises KatayoriError naming the
-    variable; with `needed=False` no stored answer is that server's.
+    address is enough to read the store. Where there is neither, raises UnavailableError naming the
+    variable; with `needed=False` no stored answer is that server's. KatayoriError for what is no
+    address.
     """
     if not endpoint.own or endpoint.server.own:
         return endpoint
     label = label_of(label)
     try:
         address = normalised(endpoint.address(base_url))
-    except KatayoriError:
+    except UnavailableError:
         if needed and not label:
             raise
         address = "" if label else "not named"

@@ -5,6 +5,7 @@ out of choice.
 import math
 import re
 import unicodedata
+from collections.abc import Callable
 from typing import NamedTuple
 
 from katayori.finish_reasons import ended, strip_thinking
@@ -31,19 +32,15 @@ REFUSAL = re.compile(
 )
 
 
-def cut_short(finish_reason: str) -> Parsed | None:
-    """The outcome of a text that did not come whole, so that nothing is read; None for others."""
-    found = ended(finish_reason)
-    return None if found.outcome == "ok" else Parsed(found.outcome, None, found.note)
-
-
 def behind_thoughts(text: str | None, finish_reason: str = "stop") -> tuple[str, Parsed | None]:
-    """What of a text is to be read, and the outcome where nothing is: every parser begins here.
+    """What of a text is to be read, and the outcome where nothing is.
 
-    A thought that was cut is `truncated`; behind one that is closed there must be something.
+    A text that did not come whole is not read. A thought that was cut is `truncated`; behind one
+    that is closed there must be something.
     """
-    if cut := cut_short(finish_reason):
-        return "", cut
+    found = ended(finish_reason)
+    if found.outcome != "ok":
+        return "", Parsed(found.outcome, None, found.note)
     kept, unfinished = strip_thinking(text or "")
     if unfinished:
         return "", Parsed("truncated", None, "thinking cut off")
@@ -52,24 +49,28 @@ def behind_thoughts(text: str | None, finish_reason: str = "stop") -> tuple[str,
     return kept, None
 
 
+def answer_in(
+    parse: Callable[[str], Parsed], text: str | None, finish_reason: str = "stop"
+) -> Parsed:
+    """What a parser reads in a text as it came; the one place where thoughts go, for all parsers.
+
+    Example:
+        >>> answer_in(parse_number, "<think>0 or 1?</think>1").answer
+        '1'
+    """
+    kept, nothing = behind_thoughts(text, finish_reason)
+    return nothing or parse(kept)
+
+
 def parse_number(
-    text: str | None,
-    finish_reason: str = "stop",
-    *,
-    options: tuple[str, ...] = ("0", "1", "2"),
-    strip: bool = True,
+    text: str, *, options: tuple[str, ...] = ("0", "1", "2"), strip: bool = True
 ) -> Parsed:
     """The answer where the whole text is one of the numbers as a single character (PJ-14).
 
-    Thoughts go first. White space around it is stripped (not with `strip=False`); full-width
-    digits, punctuation and words are not forgiven. All else is `out_of_choice` (PJ-15), a text cut
-    at the token limit `truncated`.
+    White space around it is stripped (not with `strip=False`); full-width
+    digits, punctuation and words are not forgiven. All else is `out_of_choice` (PJ-15).
     """
-    kept, nothing = behind_thoughts(text, finish_reason)
-    if nothing:
-        return nothing
-    if strip:
-        kept = kept.strip()
+    kept = text.strip() if strip else text
     if kept in options:
         return Parsed("ok", kept)
     return Parsed("out_of_choice", None, "" if kept else "empty")
@@ -78,9 +79,7 @@ def parse_number(
 _OPTION = re.compile(r"[(\[「【]?([0-9])[)\]」】]?(?:[\s:.,、。)]{1,5}(\S.{0,200})?)?")
 
 
-def parse_option(
-    text: str | None, finish_reason: str = "stop", *, options: tuple[str, ...] = ("0", "1", "2")
-) -> Parsed:
+def parse_option(text: str, *, options: tuple[str, ...] = ("0", "1", "2")) -> Parsed:
     """The number that opens the text, alone or before the words of an option: "1", "１。", "1:
     Aさん" (IJ-15).
 
@@ -88,11 +87,10 @@ def parse_option(
     a number inside a word ("2人") are `out_of_choice`. Words after the number are noted; they are
     not compared with the option.
     """
-    strict = parse_number(text, finish_reason, options=options)
-    kept, nothing = behind_thoughts(text, finish_reason)
-    if strict.outcome != "out_of_choice" or nothing or len(kept) > MAX_LINE:
+    strict = parse_number(text, options=options)
+    if strict.outcome == "ok" or len(text) > MAX_LINE:
         return strict
-    match = _OPTION.fullmatch(unicodedata.normalize("NFKC", kept).strip())
+    match = _OPTION.fullmatch(unicodedata.normalize("NFKC", text).strip())
     if not match or match[1] not in options or re.search(r"\d", match[2] or ""):
         return strict
     return Parsed("ok", match[1], "words after the number" if match[2] else "")

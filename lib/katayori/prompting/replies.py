@@ -71,9 +71,11 @@ def failed(cause: str) -> Response:
 
 
 def cause_of(said: Any) -> str:
-    """What an `error` of a reply says, with its code where it has one."""
+    """What an `error` of a reply says, with its code where it has one; it may lie in another."""
     if not isinstance(said, dict):
         return str(said)
+    if said.get("error"):
+        return cause_of(said["error"])
     code = said.get("code") or said.get("type")
     return f"{said.get('message') or 'no message'}" + (f" [{code}]" if code else "")
 

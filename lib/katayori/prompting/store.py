@@ -131,9 +131,20 @@ class StoredAnswers:
         try:
             yield
         except (sqlite3.Error, OSError) as e:
+            if _is_damage(e):
+                raise KatayoriError(self._damaged(e)) from None
             raise KatayoriError(
                 f"store {self.path} cannot be used: {e}; what was written so far is kept"
             ) from None
+
+    def _damaged(self, cause: Exception) -> str:
+        """What to do about a file that other bytes have come into, and what is lost with it."""
+        return (
+            f"store {self.path} is damaged ({cause}): move {self.path}* to another folder, then a"
+            " new store begins. Its answers are lost, as far as"
+            f" `sqlite3 {self.path.name} .recover` does not read them;"
+            " runs in outputs and answers in data/recorded are kept"
+        )
 
     def __enter__(self) -> Self:
         return self
@@ -206,14 +217,26 @@ class StoredAnswers:
         """Each request with its stored response, None where there is none."""
         for batch in batches(requests):
             rows = self._rows(f"key, {', '.join(OF_RESPONSE)}", batch)
-            stored = {key: _response(rest) for key, *rest in rows}
+            with self.told():
+                stored = {key: _response(rest) for key, *rest in rows}
             for request in batch:
                 yield request, stored.get(request.key)
+
+
+def _is_damage(e: Exception) -> bool:
+    """Whether bytes of others came into the file. Without a code Python could not read a text."""
+    if not isinstance(e, sqlite3.DatabaseError) or isinstance(e, sqlite3.ProgrammingError):
+        return False
+    code = getattr(e, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT)
+    return code & 0xFF in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
 
 def _response(stored: Sequence[Any]) -> Response:
     """A response from its stored columns (`OF_RESPONSE`); `top` is kept as JSON."""
     values = list(stored)
     top = values[_TOP]
-    values[_TOP] = [tuple(pair) for pair in orjson.loads(top)] if top else None
+    try:
+        values[_TOP] = [tuple(pair) for pair in orjson.loads(top)] if top else None
+    except (orjson.JSONDecodeError, TypeError) as e:
+        raise sqlite3.DatabaseError(f"log probabilities that are none: {e}") from None
     return Response(*values)

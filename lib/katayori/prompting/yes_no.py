@@ -3,13 +3,7 @@
 import re
 import unicodedata
 
-from katayori.prompting.parsing import (
-    MAX_CHARS,
-    MAX_LINE,
-    REFUSAL,
-    Parsed,
-    behind_thoughts,
-)
+from katayori.prompting.parsing import MAX_CHARS, MAX_LINE, REFUSAL, Parsed
 
 # Every pattern is bounded, so that hostile text of any length takes linear time.
 _ANSWER = re.compile(
@@ -20,19 +14,16 @@ _ANSWER = re.compile(
 _OTHER = re.compile(r"([\W_]{0,20}(?:(?:or|and)[\W_]{1,20})?)(yes|no)(?![^\W_])[\W_]*(\w)?", re.I)
 
 
-def parse_yes_no(text: str | None, finish_reason: str = "stop") -> Parsed:
+def parse_yes_no(text: str) -> Parsed:
     """The answer on a line that starts with "Answer:".
 
-    Thoughts go first; Unicode is folded (NFKC), so full-width letters count; markdown,
+    Unicode is folded (NFKC), so full-width letters count; markdown,
     quotes and a period around the word are tolerated, and so is the label said up to three times
     ("Answer: Answer: no"); of several answer lines the last wins; text after the answer is noted,
     not missed. An answer line in another language, one that names both options ("yes or no"), or
     none, is `out_of_choice`. A text cut at the token limit is `truncated` and never read, since a
     later line could have changed it.
     """
-    text, nothing = behind_thoughts(text, finish_reason)
-    if nothing:
-        return nothing
     if not text.strip():
         return Parsed("out_of_choice", None, "empty")
     if len(text) > MAX_CHARS:

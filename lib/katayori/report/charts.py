@@ -1,4 +1,4 @@
-"""Six kinds of figures that serve all notebooks, each drawn from one flat frame by `draw`.
+"""Five kinds of figures that serve all notebooks, each drawn from one flat frame by `draw`.
 
 A frame of a verb has `value`, `ci_low`, `ci_high`, `status` and perhaps `control` (what the control
 wording does), `limit` (of detection) and `line`: they are drawn where the number drawn is `value`,
@@ -29,7 +29,7 @@ from katayori.report.tables import human, mark, width_of
 
 #: Inches of a figure's width, and of its panels: beside names of rows, or without them.
 WIDTH, BESIDE_ROWS, WITHOUT = 6.4, 4.3, 5.4
-#: Inches of a lane of dots, a row of cells or bars, a row of answers, a panel of lines, a square.
+#: Inches of a lane of dots, a row of bars, a row of answers, a panel of lines, a square.
 LANE, ROW, ANSWERS, HIGH, SQUARE = 0.19, 0.32, 0.21, 2.3, 3.2
 #: Letters of a row's name, of the title, and of what stands below all panels, in one line.
 ROW_NAME, TITLE, BELOW = 24, 62, 70
@@ -66,7 +66,7 @@ _PART = re.compile(
     rf"\s|[（「『【]*[{_WIDE}][、。，．」』）】ー]*|[^\s{_WIDE}]+(?:\s%\S*|(?<=\d)[{_WIDE}])?"
 )
 #: What a kind needs beside x.
-NEEDS = {"heat": ["row", "value"], "lines": ["y"], "scatter": ["y"]}
+NEEDS = {"lines": ["y"], "scatter": ["y"]}
 NEEDS |= {kind: ["row", "series"] for kind in ("stacked", "grid")}
 
 
@@ -87,7 +87,6 @@ class Chart:
     series: str | None = None
     panel: str | None = None
     y: str | None = None
-    value: str | None = None
     title: str = ""
     label: str = ""
     y_label: str = ""
@@ -136,18 +135,18 @@ def draw(frame: pd.DataFrame, *, kind: str, x: str, **details: Any) -> Figure:
 
     Args:
         frame: a row a mark; rows, series and panels stand in the order of the frame.
-        kind: `dots` (x is a number, with its interval, a line a row), `heat` (a number a cell, row
-            by x), `lines` (y over x, with its interval), `stacked` (x is a share; those of a row
-            add to 1), `grid` (an answer a cell, row by x), `scatter` (y against x).
+        kind: `dots` (x is a number, with its interval, a line a row), `lines` (y over x, with its
+            interval), `stacked` (x is a share; those of a row add to 1), `grid` (an answer a
+            cell, row by x), `scatter` (y against x).
         x: column of what lies along the horizontal axis.
         details: row: column of what stands below each other. series: column of what differs in
             colour and marker; of the answers in a `grid`, where a missing one is a small cross. A
             model looks the same in every figure. panel: column of small multiples. y (`lines`,
-            `scatter`), value (`heat`): columns of numbers. title: what is found, in at most 110
-            letters. label (of the axis of numbers; of the horizontal one in
-            `scatter`), y_label (of the vertical one there). line: of reference: a number, a column
-            of numbers (such as the mean of each panel), or several of both by the names that stand
-            at them; default, the column `line`. bands: areas of reference by name, such as
+            `scatter`): column of numbers. title: what is found, in at most 110 letters. label (of
+            the axis of numbers; of the horizontal one in `scatter`), y_label (of the vertical one
+            there). line: of reference: a number, a column of numbers (such as the mean
+            of each panel), or several of both by the names that stand at them; default, the column
+            `line`. bands: areas of reference by name, such as
             `{"reliable": (0.8, 1)}`. limits: ends of the axis of numbers. scale: numbers are drawn
             times this (100: points); lines, bands and limits are given in the unit of the frame.
             look: kind of the series (of `LISTED`); default, the name of the column.
@@ -156,8 +155,8 @@ def draw(frame: pd.DataFrame, *, kind: str, x: str, **details: Any) -> Figure:
             "" where the units differ.
 
     Returns:
-        the figure. Rows whose status is not `ok` have a hollow marker (a number in brackets in a
-        `heat`); those without a value have the status in words.
+        the figure. Rows whose status is not `ok` have a hollow marker; those without a value have
+        the status in words.
 
     Raises:
         KatayoriError: an unknown kind; a column that is lacking or holds something else; two rows
@@ -206,8 +205,8 @@ def why_empty(frame: pd.DataFrame, chart: Chart) -> str:
 
 def _columns(frame: pd.DataFrame, chart: Chart) -> dict[str, str]:
     """The columns that are drawn, by what they are to a mark: names first, then numbers."""
-    is_name = chart.kind in ("heat", "grid", "lines")
-    number = chart.value or chart.y or (None if chart.kind == "grid" else chart.x)
+    is_name = chart.kind in ("grid", "lines")
+    number = chart.y or (None if chart.kind == "grid" else chart.x)
     found = {name: getattr(chart, name) for name in NAMES[:3]}
     found["x"] = chart.x if is_name else None
     found["at"] = chart.x if chart.kind == "scatter" else None
@@ -289,8 +288,7 @@ def _drawn(chart: Chart, marks: pd.DataFrame) -> Figure:
     every = list(dict.fromkeys(marks["row"]))
     # Panels that have no row in common, such as the levels of several factors, have their own.
     is_own = len(groups) > 1 and len(every) == sum(map(len, rows.values()))
-    is_wide = chart.kind == "grid" or (chart.kind == "heat" and marks["x"].nunique() > 3)
-    across = 1 if is_own or is_wide or len(groups) == 1 else 2
+    across = 1 if is_own or chart.kind == "grid" or len(groups) == 1 else 2
     has_rows = chart.kind not in ("lines", "scatter")
     width = (BESIDE_ROWS if has_rows else WITHOUT) / across
     names = [name for name in dict.fromkeys([*chart.order, *marks["look"]]) if name]
@@ -301,9 +299,9 @@ def _drawn(chart: Chart, marks: pd.DataFrame) -> Figure:
     heights = [_height(chart, marks, rows[name]) for name in groups]
     down = math.ceil(len(groups) / across)
     fig = Figure(figsize=(WIDTH, 4 + sum(heights)), layout="constrained")
-    shares: dict[str, Any] = {"sharex": chart.kind != "heat", "sharey": not is_own}
+    shares: dict[str, Any] = {"sharex": True, "sharey": not is_own, "squeeze": False}
     axes: list[Axes] = list(
-        fig.subplots(down, across, squeeze=False, height_ratios=heights[::across], **shares).flat
+        fig.subplots(down, across, height_ratios=heights[::across], **shares).flat
     )
     for ax in axes[len(groups) :]:
         ax.remove()
@@ -311,7 +309,7 @@ def _drawn(chart: Chart, marks: pd.DataFrame) -> Figure:
         _draw_panel(ax, chart, groups[name], shared, rows[name])
         ax.set_title(wrapped(name, BELOW // across), loc="left")
         is_lowest = place >= len(groups) - across
-        ax.tick_params(labelbottom=is_lowest or chart.kind == "heat")
+        ax.tick_params(labelbottom=is_lowest)
     below = _name_axes(fig, chart, across)
     for ax, own, height in zip(axes, groups.values(), heights, strict=False):
         _name_lines(ax, chart, own, shared, height)
@@ -358,9 +356,9 @@ def _draw_panel(
         above = LINE * len(_named(chart)) / _row(chart, shared.marks, rows)
         names = [wrapped(name, ROW_NAME) for name in rows]
         ax.set(yticks=range(len(rows)), yticklabels=names, ylim=(len(rows) - 0.5, -0.5 - above))
-        ax.grid(visible=False, axis="both" if chart.kind in ("heat", "grid") else "y")
+        ax.grid(visible=False, axis="both" if chart.kind == "grid" else "y")
     KINDS[chart.kind](ax, chart, marks.assign(height=marks["row"].map(rows.index)), shared)
-    if chart.kind in ("heat", "grid", "scatter"):
+    if chart.kind in ("grid", "scatter"):
         return
     is_x = chart.kind != "lines"
     area, line = (ax.axvspan, ax.axvline) if is_x else (ax.axhspan, ax.axhline)
@@ -377,7 +375,7 @@ def _draw_panel(
 
 def _name_axes(fig: Figure, chart: Chart, across: int) -> str:
     """Names axes left of the leftmost panels, and below one; gives the name below several."""
-    column = chart.value or chart.y or chart.x
+    column = chart.y or chart.x
     number = chart.label or human(column)
     below = number if chart.kind in ("dots", "stacked") else human(chart.x)
     beside = number if chart.kind == "lines" else ""
@@ -431,15 +429,12 @@ def _legend(fig: Figure, chart: Chart, shared: _Shared, below: str) -> None:
 
 
 def _remarks(chart: Chart, marks: pd.DataFrame) -> dict[str, Any]:
-    """What hollow markers, brackets and dashes mean."""
+    """What hollow markers mean."""
     if chart.kind in ("stacked", "grid"):
         return {}
-    with_value, is_heat = marks["value"].notna(), chart.kind == "heat"
-    hollow, lost = _words_of(marks[with_value]["status"]), _words_of(marks[~with_value]["status"])
-    said = {"( )": hollow, "—": lost} if is_heat else {"hollow": hollow}
+    words = _words_of(marks[marks["value"].notna()]["status"])
     style: dict[str, Any] = {"linestyle": "", "color": DARK, "markerfacecolor": "white"}
-    sign = Line2D([], [], marker="" if is_heat else "o", **style)
-    return {f"{name}: {words}": sign for name, words in said.items() if words}
+    return {f"hollow: {words}": Line2D([], [], marker="o", **style)} if words else {}
 
 
 # --- looks and texts ------------------------------------------------------------------------------
@@ -616,25 +611,6 @@ def _lines(ax: Axes, chart: Chart, marks: pd.DataFrame, shared: _Shared) -> None
         _name_columns(ax, list(ticks), list(ticks.values()), shared.inches)
 
 
-def _heat(ax: Axes, chart: Chart, marks: pd.DataFrame, shared: _Shared) -> None:
-    """A number in every cell; colours go both ways from a line of reference."""
-    shape = range(len(ax.get_yticks())), range(len(shared.columns))
-    cells = marks.pivot(index="height", columns="at", values="value")
-    cells = cells.reindex(index=shape[0], columns=shape[1])
-    edges = [[number - 0.5 for number in range(len(names) + 1)] for names in shape]
-    style: dict[str, Any] = {"cmap": "Blues", "edgecolors": "white", "linewidth": 1}
-    ends = shared.marks["value"].agg(["min", "max"])
-    mesh = ax.pcolormesh(*edges[::-1], cells, vmin=ends["min"], vmax=ends["max"], **style)
-    for one in marks.to_dict("records"):
-        is_lost = math.isnan(one["value"])
-        text = "—" if is_lost else shared.text(one["value"])
-        text = text if is_lost or one["status"] == "ok" else f"({text})"
-        _write(
-            ax, one["at"], one["height"], text, "white" if is_lost else mesh.to_rgba(one["value"])
-        )
-    _name_columns(ax, shape[1], shared.columns, shared.inches)
-
-
 def _stacked(ax: Axes, chart: Chart, marks: pd.DataFrame, shared: _Shared) -> None:
     """Shares of a row behind each other, the number in each that has room for it."""
     ends = dict.fromkeys(marks["height"], 0.0)
@@ -685,4 +661,4 @@ def _scatter(ax: Axes, chart: Chart, marks: pd.DataFrame, shared: _Shared) -> No
     ax.text(0.86, 0.88, said, ha="right", color=DARK, transform=ax.transAxes, **along)
 
 
-KINDS = {one.__name__[1:]: one for one in (_dots, _heat, _lines, _stacked, _grid, _scatter)}
+KINDS = {one.__name__[1:]: one for one in (_dots, _lines, _stacked, _grid, _scatter)}

@@ -18,9 +18,11 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from katayori import paths, profiles, provenance
 from katayori.data import paper_facts
+from katayori.data.files import FORMULA
 from katayori.errors import KatayoriError, UnavailableError
 from katayori.language import print_in_language, told
 from katayori.report import tables
+from katayori.report.tables import visible
 from katayori.study import Study
 
 if TYPE_CHECKING:
@@ -44,8 +46,6 @@ NO_INTERVAL = {"p": "p_value", "rank": "a rank"}
 #: Fields that no column of the frame gives.
 _OF_FRAME = ("paper", "requirement", "what", "value", "cell")
 SOURCES = ("recorded", "simulated", "live", "imported", "published", "none")
-# Spreadsheets run these; the full-width forms count too where the locale is Japanese.
-FORMULA = re.compile(r"[\s\x00]*[=+\-@＝＋－＠]|[\t\r]")
 
 NOT_RUN = "not run: a cell above says why; change the settings, then run the set-up cell again"
 #: The set-up is the cell that makes the `Run`, whatever magic stands above it.
@@ -363,19 +363,25 @@ def _json(data: Any) -> str:
 
 def _csv(frame: "pd.DataFrame") -> str:
     """A frame as a CSV file that a spreadsheet may open."""
-    safe = frame.astype(object).map(harmless).rename(columns=harmless)
-    return safe.to_csv(index=False, lineterminator="\n")
+    return harmless(frame).to_csv(index=False, lineterminator="\n")
 
 
 def harmless(value: Any) -> Any:
-    """A text as a spreadsheet may open it; other values as they are.
+    """A text as a spreadsheet and a terminal may open it, or a frame of such texts under such
+    names; other values as they are.
 
-    What would start a formula gets an apostrophe.
+    What would start a formula gets an apostrophe; control characters are spelt out.
+
+    Example:
+        >>> list(map(harmless, ["=1+2", "-0.5", "no\\x1b[2J", -0.5]))
+        ["'=1+2", "'-0.5", 'no␛[2J', -0.5]
     """
+    if hasattr(value, "columns"):
+        return value.astype(object).map(harmless).rename(columns=harmless)
     if not isinstance(value, str):
         return value
     # csv readers break lines at a bare \r
-    text = value.replace("\r\n", "\n").replace("\r", "\n").replace("\0", "␀")
+    text = visible(value.replace("\r\n", "\n").replace("\r", "\n"))
     return f"'{text}" if FORMULA.match(value) else text
 
 

@@ -7,7 +7,9 @@ stands in data/column_names.yaml and data/glossary.yaml.
 import html
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from functools import lru_cache
 from io import BytesIO
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -48,6 +50,29 @@ _VISIBLE |= {c: f"\\u{c:04x}" for c in (*_HIDDEN, *range(0xD800, 0xE000))}
 def visible(text: Any) -> str:
     """The text with control characters spelt out (line ends become a newline)."""
     return str(text).replace("\r\n", "\n").translate(_VISIBLE)
+
+
+class _Screen:
+    """A stream that writes texts as `visible`."""
+
+    def __init__(self, stream: Any) -> None:
+        self.stream = stream
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.stream, name)
+
+    def write(self, text: str) -> int:
+        return self.stream.write(visible(text))
+
+
+@contextmanager
+def on_screen() -> Iterator[None]:
+    """What is printed within cannot act: a terminal would obey the control characters in a name of
+    the user's or in what a server said.
+    """
+    streams: Any = [_Screen(stream) for stream in (sys.stdout, sys.stderr)]
+    with redirect_stdout(streams[0]), redirect_stderr(streams[1]):
+        yield
 
 
 def escape(text: Any) -> str:
