@@ -61,7 +61,9 @@ MARKED = 25
 STYLES = ("-", "--", ":", "-.") * 9
 # What is not parted: a word, a number and its % or what it counts, a wide letter and signs that begin no line.
 _WIDE = "\u3000-\u9fff\uff00-\uffef"
-_PART = re.compile(rf"\s|[（「『【]*[{_WIDE}][、。，．」』）】ー]*|[^\s{_WIDE}]+(?:\s%\S*|(?<=\d)[{_WIDE}])?")
+_PART = re.compile(
+    rf"\s|[（「『【]*[{_WIDE}][、。，．」』）】ー]*|[^\s{_WIDE}]+(?:\s%\S*|(?<=\d)[{_WIDE}])?"
+)
 #: What a kind needs beside x.
 NEEDS = {"heat": ["row", "value"], "lines": ["y"], "scatter": ["y"]}
 NEEDS |= {kind: ["row", "series"] for kind in ("stacked", "grid")}
