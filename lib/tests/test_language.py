@@ -17,10 +17,10 @@ FOLDER = ROOT / "data" / "locale" / "ja" / "LC_MESSAGES"
 WHOLE = ["01_discrim_eval", "04_jubaku_v2"]
 #: Latin words that stand in Japanese texts: names, marks of statistics, what is written in code.
 NAMES = """
-    AI API AUC BBQ BH BS CSV Claude Fisher GPL GPT HTML HTTP Instruct JBBQ JBNLI JSON JSONL JUBAKU
-    Katayori LLM METR MIT NIST OWASP OpenAI PDF Pearson Python Qwen README SD SSQA Sonnet Spearman Thinking
-    URL UTF YAML Yates None abs answers basic basicP bn check error filtered invalid len log nan nb neutral
-    ok oss permutation refusal test truncated
+    AI API AUC BBQ BH BS CSV Claude Fisher GPL GPT HTML HTTP Instruct JBBQ JBNLI JSON JSONL
+    JUBAKU Katayori LLM METR MIT NIST OWASP OpenAI PDF Pearson Python Qwen README SD SSQA Sonnet
+    Spearman Thinking URL UTF YAML Yates None abs answers basic basicP bn check error filtered
+    invalid len log nan nb neutral ok oss permutation refusal test truncated
 """.split()
 #: Commands, which lines of the terminal show; there names of options and fields stand alone.
 COMMANDS = re.compile(r"\b(?:make|git|pip|python|unset)( [a-z%-][^ 、。（）：；]*)+|Hugging Face")
