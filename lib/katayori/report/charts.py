@@ -22,6 +22,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from katayori import paths
 from katayori.errors import expect
 from katayori.frames import LABEL_OR_NONE, NUMBER_OR_NONE, FrameError, reason_of, require
 from katayori.language import told
@@ -64,6 +65,11 @@ STYLES = ("-", "--", ":", "-.") * 9
 _WIDE = "\u3000-\u9fff\uff00-\uffef"
 _PART = re.compile(
     rf"\s|[（「『【]*[{_WIDE}][、。，．」』）】ー]*|[^\s{_WIDE}]+(?:\s%\S*|(?<=\d)[{_WIDE}])?"
+)
+# The same in texts that are Japanese: a phrase, which ends with its Hiragana or a sign.
+_OPEN, _CLOSE = "（「『【", "、。，：；」』）】"
+_PHRASE = re.compile(
+    rf"\s|[{_OPEN}]*(?:\s(?=[%値ぁ-ん])|[^\s{_OPEN}{_CLOSE}ぁ-ん])*[ぁ-ん]*[{_CLOSE}]*"
 )
 #: What a kind needs beside x.
 NEEDS = {"lines": ["y"], "scatter": ["y"]}
@@ -481,19 +487,28 @@ def _words_of(statuses: pd.Series) -> str:
 
 
 def wrapped(text: str, width: int) -> str:
-    """A text in lines of at most so many letters; Japanese is parted between its letters.
+    """A text in lines of at most so many letters; Japanese is parted between its letters, or, where
+    readers see all texts in Japanese, between phrases.
 
     Example:
         >>> wrapped("answers of 若い人、年を取った人", 12).splitlines()
         ['answers of', '若い人、年を', '取った人']
     """
     lines = [""]
-    for part in _PART.findall(told(text)):
+    for part in _parted(told(text), width):
         for piece in (part[n : n + width] for n in range(0, len(part), width)):
             if lines[-1].strip() and width_of(lines[-1] + piece) > width:
                 lines.append("")
             lines[-1] += piece if lines[-1] or piece.strip() else ""
     return "\n".join(line.rstrip() for line in lines)
+
+
+def _parted(text: str, width: int) -> list[str]:
+    """What a text is put together of, in lines of at most so many letters."""
+    if paths.language() == "en":
+        return _PART.findall(text)
+    phrases = [(one, width_of(one) <= width) for one in _PHRASE.findall(text)]
+    return [part for one, fits in phrases for part in ([one] if fits else _PART.findall(one))]
 
 
 def balanced(text: str, width: int) -> str:
