@@ -138,13 +138,15 @@ RAISED = re.compile(r"で止まります（.*?）。")
 
 
 @pytest.mark.parametrize("k", range(6))
-def test_what_is_said_of_an_answer_is_japanese_in_japanese(k, monkeypatch):
-    """Every hint of notebook 04, the stronger ones too, with the numbers of the English one."""
+@pytest.mark.parametrize("number", [1, 4])
+def test_what_is_said_of_an_answer_is_japanese_in_japanese(number, k, monkeypatch):
+    """Every hint of a notebook, the stronger ones too, with the numbers of the English one."""
     monkeypatch.setenv("KATAYORI_LANG", "ja")
-    exercise, code = library.exercises(4)[k + 1], solved(BOOKS[4])[k]
-    _, names, _ = exercises(BOOKS[4])[0][k]
-    said = [message(BOOKS[4], k, one).strip() for one in (code[0], *code[1].values())]
-    said += [message(BOOKS[4], k, dict.fromkeys(names, one)).strip() for one in WRONG[1:]]
+    book = BOOKS[number]
+    exercise, code = library.exercises(number)[k + 1], solved(book)[k]
+    _, names, _ = exercises(book)[0][k]
+    said = [message(book, k, one).strip() for one in (code[0], *code[1].values())]
+    said += [message(book, k, dict.fromkeys(names, one)).strip() for one in WRONG[1:]]
     if "compared" in exercise:
         functions = (lambda *_: None, lambda *_: "x", lambda *_: [1, 2.5], lambda *given: {}[given])
         said += [library.judged(exercise, one, more) for one in functions for more in (False, True)]
