@@ -1,16 +1,27 @@
 """Texts in Japanese: the catalogues are whole, say what the English says, and are Japanese."""
 
+import ast
+import contextlib
+import io
 import json
 import re
+import sys
+import types
 from functools import cache
+from itertools import chain
 from typing import Any, NamedTuple
 
 import pytest
 from babel.messages.pofile import read_po
+from matplotlib.text import Text
 from test_words import BOOKS, GAP, JAPANESE, ROOT
 
 from katayori import language
+from katayori.report import Run, charts
+from katayori.report.tables import Shown
 from katayori_tools import notebooks, pages
+from katayori_tools.choices import NotebookRun
+from katayori_tools.reproduce import planned
 
 FOLDER = ROOT / "data" / "locale" / "ja" / "LC_MESSAGES"
 #: Notebooks that are whole in Japanese; the catalogues of the others are still to be filled.
@@ -148,3 +159,100 @@ def test_a_notebook_says_the_same_numbers_and_marks(book):
         seen = pages.tree(pages.markdown(one.japanese, FOLDER)).get_text()
         assert "**" not in seen, one
         assert JAPANESE.search(one.japanese) or not NO_PROSE.sub("", one.japanese), one
+
+
+# --- what cells show ------------------------------------------------------------------------------
+
+
+class Seen(NamedTuple):
+    """What the cells of a notebook show and write in a language."""
+
+    texts: list[str]
+    tables: list[list[list[str]]]
+    files: dict[str, bytes]
+
+
+def taken(seen: Seen, value: Any) -> None:
+    """Notes what a value shows: a table's cells, a figure's texts, a widget's parts."""
+    if isinstance(value, charts.Figure):
+        seen.texts.extend(one.get_text() for one in value.findobj(Text))
+    for part in getattr(value, "children", ()):
+        seen.texts.append(str(getattr(part, "description", "")))
+        taken(seen, part)
+    markup = value._repr_html_() if isinstance(value, Shown) else getattr(value, "value", "")
+    page = pages.tree(markup if isinstance(markup, str) else "")
+    for table in page.find_all("table"):
+        rows = [row.find_all(["th", "td"]) for row in table.find_all("tr")]
+        seen.tables.append([[one.get_text() for one in row] for row in rows])
+        seen.texts.extend(one.get_text() for one in table.find_all("caption"))
+        table.extract()
+    seen.texts.append(re.sub(r"\.katayori-rows.*|@media.*", "", page.get_text("\n")))
+
+
+def run_in(chosen: str, folder: Any, monkeypatch: pytest.MonkeyPatch) -> Seen:
+    """Notebook 04 on its recorded answers, cell by cell in this process."""
+    monkeypatch.setenv("KATAYORI_LANG", chosen)
+    (job,) = planned(NotebookRun(papers="jubaku_v2"))
+    seen, printed = Seen([], [], {}), io.StringIO()
+    module = types.ModuleType("notebook")
+    vars(module)["display"] = lambda value: taken(seen, value)
+    monkeypatch.setitem(sys.modules, "notebook", module)
+    monkeypatch.setattr(
+        Run, "figure", lambda run, name, frame, **drawing: charts.draw(frame, **drawing)
+    )
+    monkeypatch.chdir(job.notebook.parent)
+    with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
+        for cell in json.loads(job.notebook.read_text("utf-8"))["cells"]:
+            if cell["cell_type"] != "code":
+                continue
+            body = ast.parse("".join(cell["source"])).body
+            last = body.pop() if body and isinstance(body[-1], ast.Expr) else None
+            exec(compile(ast.Module(body, []), "cell", "exec"), vars(module))
+            if last:
+                taken(seen, eval(compile(ast.Expression(last.value), "cell", "eval"), vars(module)))
+            if "parameters" in cell["metadata"].get("tags", ()):
+                vars(module).update(job.parameters | {"output_dir": str(folder)})
+    seen.texts.append(printed.getvalue())
+    written = [*folder.rglob("*.csv"), folder / "results.json"]
+    seen.files.update({str(one.relative_to(folder)): one.read_bytes() for one in written})
+    return seen
+
+
+@pytest.fixture(scope="module")
+def both(tmp_path_factory):
+    """What notebook 04 shows in English and in Japanese."""
+    found = []
+    for chosen in ("en", "ja"):
+        with pytest.MonkeyPatch.context() as patch:
+            found.append(run_in(chosen, tmp_path_factory.mktemp(chosen), patch))
+    return found
+
+
+def numbers(text: str) -> list[str]:
+    """The numbers of a text, in the order of the English or another."""
+    plain = text.replace("Fisher's p", "").replace("squared", "")
+    return sorted(re.findall(r"(?<![A-Za-z0-9.-])-?\d[\d.,e-]*\d|(?<![A-Za-z\d.-])\d", plain))
+
+
+def test_numbers_are_the_same_in_both_languages(both):
+    english, japanese = both
+    assert english.files == japanese.files and len(english.files) > 20
+    assert len(english.tables) == len(japanese.tables) > 20
+    for one, own in zip(english.tables, japanese.tables, strict=True):
+        if "meaning" in one[0]:  # the glossary has numbers in words
+            continue
+        assert [len(row) for row in one] == [len(row) for row in own]
+        for cells in zip(chain(*one), chain(*own), strict=True):
+            assert numbers(cells[0]) == numbers(cells[1]), cells
+
+
+def test_no_english_is_left_in_what_notebook_04_shows(both):
+    _, japanese = both
+    # The glossary has English terms on purpose, and where the library defines them.
+    tables = [table for table in japanese.tables if "英語" not in table[0]]
+    assert len(tables) == len(japanese.tables) - 1
+    texts = [*japanese.texts, *(cell for table in tables for row in table for cell in row)]
+    left = set()
+    for line in "\n".join(texts).splitlines():
+        left |= {(word, line) for word in WORD.findall(NO_PROSE.sub("", line)) if word not in NAMES}
+    assert left == set()
