@@ -104,7 +104,7 @@ def _listed(text: str, between: str) -> str | None:
     parts = text.split(between)
     shown = [_printed(part) for part in parts] if len(parts) > 1 else parts
     is_english = [one in parts and not _JAPANESE.search(one) for one in shown]
-    if len(parts) == 1 or any(is_english) or any(map(_LEFT.search, shown)):
+    if shown == parts or any(is_english) or any(map(_LEFT.search, shown)):
         return None
     return _BETWEEN[between].join(shown)
 

@@ -148,11 +148,15 @@ def test_an_unknown_language_is_said_in_english(monkeypatch, capsys):
     "line, shown",
     [
         ("jubaku_v2        to run (not run yet)\n", "jubaku_v2        実行予定（未実行）\n"),
-        ("  24 x status 500\n", "  24 x ステータス 500\n"),
+        ("  24 x status 500\n", "  24 x ステータス500\n"),
         ("custom: it gives at most 5 alternatives of a token", "custom: 一つのトークンの候補は"),
-        ("m@custom: 3 asked, 0 already stored, {'ok': 3}, price unknown, 1 s", "m@custom: 3 件を"),
+        ("m@custom: 3 asked, 0 already stored, {'ok': 3}, price unknown, 1 s", "m@custom: 3件を"),
         ("results: /tmp/out", "結果：/tmp/out"),
         ("an English line of a server", "an English line of a server"),
+        (
+            "  値：0.523 [0.360, 0.683]、検出限界 0.2; 3",
+            "  値：0.523 [0.360, 0.683]、検出限界 0.2; 3",
+        ),
     ],
 )
 def test_who_speaks_stands_before_a_printed_line(japanese, line, shown):
@@ -264,5 +268,5 @@ def test_every_macro_stands_in_both_languages(monkeypatch):
 def test_the_rest_of_a_report_is_japanese(tmp_path, japanese):
     folder = made(tmp_path)
     told = pages.in_language(pages.banner(folder) + f"<p>{pages.footer(folder)}</p>")
-    assert "ライブの回答 100 件" in told and ("に作成" in told or "から作成" in told)
+    assert "ライブの回答100件" in told and ("に作成" in told or "から作成" in told)
     assert not ENGLISH.search(BeautifulSoup(told, "html.parser").get_text())

@@ -242,7 +242,7 @@ def _line(row: Facts, page: Facts) -> dict[str, str]:
     has_limit = row.limit is not None and not instead and not is_demo
     ends, clusters = (
         (row.low_bound, row.high_bound),
-        f"{_count(row.clusters)} {told(page.about['clusters'])}",
+        f"{_count(row.clusters)}{_say().space}{told(page.about['clusters'])}",
     )
     has_bounds = row.low_bound is not None and not instead and unreadable
     return {
