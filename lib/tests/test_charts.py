@@ -240,6 +240,16 @@ def test_wrapped_text_loses_nothing_and_is_narrow(text, width):
     assert all(width_of(line) <= max(2 * width, 8) for line in lines)
 
 
+def test_japanese_lines_end_with_a_phrase_where_all_texts_are_japanese(monkeypatch):
+    text = "最良のルールは長いほうの理由、P(neutral) の平均 %：50.0（両順序）"
+    parted = wrapped(text, 24).split("\n")
+    monkeypatch.setenv("KATAYORI_LANG", "ja")
+    lines = wrapped(text, 24).split("\n")
+    assert lines == ["最良のルールは長いほうの", "理由、P(neutral) の", "平均 %：50.0（両順序）"]
+    assert parted != lines and len({"".join(one).replace(" ", "") for one in (parted, lines)}) == 1
+    assert wrapped("カタカナ" * 9, 24).count("\n") == 2  # no phrase is wider than a line
+
+
 def test_every_kind_explains_itself_in_its_example():
     """The example of `draw` and of its small helpers run as they stand."""
     import doctest

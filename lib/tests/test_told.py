@@ -24,6 +24,10 @@ MESSAGES = {
     "Not yet. {why}": "まだです。{why}",
     "One sentence.": "一つの文。",
     "A heading 見出し": "見出し",
+    "n {n} to {n_2}": "n = {n}〜{n_2}",
+    "Found: {which}": "見つかったもの：{which}",
+    "{which} (letters)": "{which}（文字）",
+    "→ {model} writes": "→ {model}の回答",
     "lacks": "",
     r"^\S+\s+case\s+([0-9.]+)": r"^\S+\s+事例\s+([0-9.]+)",
 }
@@ -40,6 +44,7 @@ def japanese(tmp_path, monkeypatch):
     folder.mkdir(parents=True)
     lines = [f"msgid {quoted(one)}\nmsgstr {quoted(own)}\n" for one, own in MESSAGES.items()]
     lines.append('msgctxt "truth"\nmsgid "yes"\nmsgstr "はい"\n')
+    lines.append('msgctxt "empty"\nmsgid "{what}: {why}."\nmsgstr "{what}：{why}。"\n')
     lines.append('#, fuzzy\nmsgid "doubtful"\nmsgstr "不確か"\n')
     (folder / "any.po").write_text("\n".join([HEADER, *lines]), encoding="utf-8")
     there = paths.registry
@@ -66,6 +71,15 @@ def japanese(tmp_path, monkeypatch):
         ("## A heading 見出し\n\n- One sentence.", "## 見出し\n\n- 一つの文。"),
         ("> One sentence.\n1. case", "> 一つの文。\n1. 事例"),
         ("One sentence. And another.", "One sentence. And another."),
+        # A number alone, and lists of which every part is translated or Japanese.
+        ("n 1,284 to 3", "n = 1,284〜3"),
+        ("n one to 3", "n one to 3"),
+        ("neutral, case", "中立、事例"),
+        ("neutral, made up", "neutral, made up"),
+        ("見出し; n 1 to 2, neutral", "見出し；n = 1〜2、中立"),
+        ("a (letters), b (letters)", "a（文字）、b（文字）"),
+        ("Found: a, b", "見つかったもの：a, b"),
+        ("case: neutral.", "case: neutral."),
         ("a case", "a case"),
         ("lacks", "lacks"),
         ("doubtful", "doubtful"),
@@ -105,6 +119,12 @@ def test_a_table_translates_our_words_and_no_words_of_a_model():
     assert lines[2].split() == ["中立", "neutral", "はい", "case", "0.250"]
     assert lines[3].split() == ["x", "yes", "はい", "case", "0.125"]
     assert repr(show_text("case", title="case")) == "事例\ncase"
+    assert repr(show_text("case\n→ m writes\ncase")) == "case\n→ mの回答\ncase"
+    assert repr(show_text("case\n  neutral", ours=True)) == "事例\n  中立"
+    assert repr(show(frame.head(0), caption="case", missing="neutral")) == "事例：中立。"
+    counted = pd.DataFrame({"model": "m", "value": 0.5, "ci_low": 0.4, "ci_high": 0.6, "n": [1, 2]})
+    shown = show(counted, columns=["model", "value", "ci_low", "ci_high"], caption="case")
+    assert repr(shown).startswith("事例；n = 1〜2\n")
 
 
 @pytest.mark.usefixtures("japanese")
