@@ -5,6 +5,7 @@ import io
 import itertools
 import re
 from importlib import import_module
+from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -29,15 +30,18 @@ ENGLISH = re.compile(
 )
 #: Where what commands refuse is written.
 REFUSING = [
-    *(katayori_tools.__path__[0] + f"/{name}.py" for name in """
-    live collect asking planning doctor choices notebooks reproduce cli paper_files send trace
-    """.split()),
-    *(katayori.__path__[0] + f"/{name}.py" for name in """
-    errors paths profiles run_folders data/files data/catalogue papers/items papers/answers
-    prompting/answer_store prompting/exchange prompting/models prompting/prompts
-    prompting/recordings prompting/requests prompting/store
-    """.split()),
-]  # fmt: skip
+    (package, name)
+    for package, names in {
+        katayori_tools: """
+            live collect asking planning doctor choices notebooks reproduce cli paper_files send
+            trace compare datasets""",
+        katayori: """
+            errors paths profiles run_folders study report/headlines data/files data/catalogue
+            papers/items papers/answers prompting/answer_store prompting/exchange prompting/models
+            prompting/prompts prompting/recordings prompting/requests prompting/store""",
+    }.items()
+    for name in names.split()
+]
 REFUSALS = {"KatayoriError", "UnavailableError"}
 #: What functions give that others end their texts with.
 CALLED = {"how_to_ask": how_to_ask("p", "m@custom"), "_remedy": ""}
@@ -82,12 +86,11 @@ def joined(alternatives):
     return ["".join(parts) for parts in itertools.product(*alternatives)]
 
 
-def refusals(path):
+def refusals(package, name):
     """Every text that a module may refuse something with."""
-    package, _, name = path.partition("/lib/")[2].removesuffix(".py").partition("/")
-    constants = vars(import_module(f"{package}.{name.replace('/', '.')}"))
-    with open(path, encoding="utf-8") as file:
-        functions = [n for n in ast.walk(ast.parse(file.read())) if isinstance(n, ast.FunctionDef)]
+    constants = vars(import_module(f"{package.__name__}.{name.replace('/', '.')}"))
+    tree = ast.parse((Path(package.__path__[0]) / f"{name}.py").read_text(encoding="utf-8"))
+    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
     for function in functions:
         known = {name: [one] for name, one in constants.items() if isinstance(one, str)}
         for node in ast.walk(function):
@@ -104,9 +107,9 @@ def refusals(path):
                         yield from texts(text, known)
 
 
-@pytest.mark.parametrize("path", REFUSING, ids=lambda path: "/".join(path.split("/")[-2:]))
-def test_every_error_is_japanese(japanese, path):
-    for text in refusals(path):
+@pytest.mark.parametrize("package, name", REFUSING, ids=lambda one: getattr(one, "__name__", one))
+def test_every_error_is_japanese(japanese, package, name):
+    for text in refusals(package, name):
         if re.search("[a-z]{3}", text):
             shown = printed(f"katayori: {text}")
             assert KANA.search(shown), text
@@ -255,7 +258,7 @@ def numbers(text):
 
 def test_every_macro_stands_in_both_languages(monkeypatch):
     macros = {}
-    for folder in (paths.data_dir() / "locale" / "ja", first_page.Path(first_page.__file__).parent):
+    for folder in (paths.data_dir() / "locale" / "ja", Path(first_page.__file__).parent):
         text = (folder / "first_page.txt").read_text(encoding="utf-8")
         macros[folder.name] = (
             re.findall(r"macro (\w+\([^)]*\))", text),

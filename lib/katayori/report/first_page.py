@@ -109,7 +109,9 @@ def _rows(found: Any) -> list[Facts]:
     for row in rows:
         row.measure = told(row.measure)
         row.label = _say().of(row.model, row.measure) if several else row.measure
-        row.few = row.instead in ("", mark("few_clusters")) and (row.clusters or FEW) < FEW
+        row.few = (
+            row.instead in ("", mark("few_clusters", english=True)) and (row.clusters or FEW) < FEW
+        )
         row.word = row.instead or _word(row)
     return rows
 

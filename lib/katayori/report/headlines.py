@@ -185,9 +185,9 @@ def _why_no_value(row: Mapping[Any, Any]) -> str:
     if status not in WITH_VALUE:
         # All answers alike and at the line, such as every answer unknown.
         is_alike = status == "no_variation" and str(verdict).startswith(("absent", "undecided"))
-        return "" if is_alike else mark(status)
+        return "" if is_alike else mark(status, english=True)
     if verdict in NO_VERDICT:
-        return mark(verdict)
+        return mark(verdict, english=True)
     # A count of 0 among 0 is no value, nor is NaN.
     has_value = value is not None and value == value and row["n"] != 0
     return "" if has_value else "nothing to count"

@@ -103,15 +103,16 @@ def human(column: str) -> str:
     return told(listed()["names"].get(column, column.replace("_", " ")))
 
 
-def mark(status: str) -> str:
+def mark(status: str, *, english: bool = False) -> str:
     """What a status means, in the few words that stand in place of a value; one that is not known
-    is shown as it is.
+    is shown as it is. `english`: for files, which are the same in all languages.
 
     Example:
         >>> mark("few_clusters"), mark("no_valid_answer")
         ('too little data', 'no valid answer')
     """
-    return told(listed()["statuses"].get(status, status.replace("_", " ")) or "no status")
+    words = listed()["statuses"].get(status, status.replace("_", " ")) or "no status"
+    return str(words) if english else told(words)
 
 
 def terms() -> "pd.DataFrame":
