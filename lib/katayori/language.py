@@ -48,7 +48,8 @@ def told(text: str, context: str = "") -> str:
     """A text as its reader sees it; line by line where it is no message as a whole.
 
     Args:
-        text: in English. context: tells a text from another one that reads the same (msgctxt).
+        text: in English. context: where it stands, such as its column; tells it from another one
+            that reads the same (msgctxt), and counts only where a catalogue names it.
 
     Example:
         >>> told("reads as English where KATAYORI_LANG is not set")
@@ -57,9 +58,11 @@ def told(text: str, context: str = "") -> str:
     chosen = paths.language()
     if chosen == "en":
         return text
-    whole = _told(_key(text.strip(), context), chosen)
+    core = text.strip()
+    whole = _in_context(f"{context}\4{core}", chosen) if context else None
+    whole = _told(core, chosen) if whole is None else whole
     if whole is not None:
-        return text.replace(text.strip(), whole)
+        return text.replace(core, whole)
     return "".join(_line(line, chosen) for line in text.splitlines(keepends=True))
 
 
@@ -73,8 +76,10 @@ def _printed(line: str) -> str:
     return speaker[0] + _printed(line[speaker.end() :])
 
 
-def _key(text: str, context: str) -> str:
-    return f"{context}\4{text}" if context else text
+def _in_context(key: str, chosen: str) -> str | None:
+    """The translation of a text that has one of its own in this context."""
+    texts, sentences = _catalogue(chosen)
+    return texts.get(key) or _filled(key, sentences.get(key[:_KEY], ()))
 
 
 def _line(line: str, chosen: str) -> str:
@@ -130,8 +135,8 @@ def _catalogue(chosen: str) -> _Catalogue:
         with path.open(encoding="utf-8") as file:
             messages = [one for one in read_po(file) if one.id and one.string and not one.fuzzy]
         for one in messages:
-            text = _key(str(one.id), one.context or "")
-            if _PLACE.search(text):
+            text = f"{one.context}\4{one.id}" if one.context else str(one.id)
+            if _PLACE.search(text) and "\\" not in text:  # formulas have no places
                 begin = _PLACE.split(text)[0]
                 key = begin[:_KEY] if len(begin) >= _KEY else ""
                 read.sentences.setdefault(key, []).append((_pattern(text), str(one.string)))

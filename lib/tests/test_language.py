@@ -25,13 +25,14 @@ from katayori_tools.reproduce import planned
 
 FOLDER = ROOT / "data" / "locale" / "ja" / "LC_MESSAGES"
 #: Notebooks that are whole in Japanese; the catalogues of the others are still to be filled.
-WHOLE = ["01_discrim_eval", "04_jubaku_v2"]
+WHOLE = ["01_discrim_eval", "02_persona_jbbq", "04_jubaku_v2"]
 #: Latin words that stand in Japanese texts: names, marks of statistics, what is written in code.
 NAMES = """
     AI API AUC BBQ BH BS CSV Claude Fisher GPL GPT HTML HTTP Instruct JBBQ JBNLI JSON JSONL
-    JUBAKU Katayori LLM METR MIT NIST OWASP OpenAI PDF Pearson Python Qwen README SD SSQA Sonnet
-    Spearman Thinking URL UTF YAML Yates None abs answers basic basicP bn check error filtered
-    invalid len log nan nb neutral ok oss permutation refusal test truncated
+    JUBAKU Katayori LLM METR MIT NIST OWASP OoC OpenAI PDF Parrish Pearson Python Qwen README SD
+    SSQA Sonnet Spearman Thinking URL UTF YAML Yates CoT None abs al answers basic basicP biased bn
+    check error et filtered invalid len log nan nb neutral ok oss paraP permutation prior refusal
+    test truncated unknown
 """.split()
 #: Commands, which lines of the terminal show; there names of options and fields stand alone.
 COMMANDS = re.compile(r"\b(?:make|git|pip|python|unset)( [a-z%-][^ 、。（）：；]*)+|Hugging Face")
@@ -109,7 +110,7 @@ def test_a_catalogue_has_one_line_a_text_and_nothing_fuzzy():
 
 
 def test_places_are_the_same_each_once():
-    for one in filter(lambda one: one.japanese, messages()):
+    for one in filter(lambda one: one.japanese and "\\" not in one.english, messages()):
         places, theirs = (re.findall(r"\{(\w+)\}", text) for text in (one.english, one.japanese))
         assert sorted(places) == sorted(theirs), one
         assert len(set(places)) == len(places), one
@@ -149,7 +150,7 @@ def test_a_notebook_says_the_same_numbers_and_marks(book):
         return sorted(float(one.replace(",", "")) for one in found)
 
     for one in messages():
-        if one.file != f"notebooks/{book}.po" or one.english.startswith("^"):
+        if one.file != f"notebooks/{book}.po" or one.english.startswith(("^", "(?")):
             continue
         plain = [re.sub(r"`[^`]*`", "", text) for text in (one.english, one.japanese)]
         if "日本語の要約" not in one.english:

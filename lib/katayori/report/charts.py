@@ -424,7 +424,8 @@ def _legend(fig: Figure, chart: Chart, shared: _Shared, below: str) -> None:
     once |= _remarks(chart, shared.marks)
     names = [name for name in shared.looks if name in once and chart.series]
     names += [name for name in once if name not in shared.looks]
-    handles, texts = [once[name] for name in names], [wrapped(name, TITLE) for name in names]
+    handles, own = [once[name] for name in names], chart.series or ""
+    texts = [wrapped(name, TITLE, own) for name in names]
     where: dict[str, Any] = {"loc": "outside lower center", "frameon": False, "title": below}
     for columns in range(min(len(names), 4), 0, -1):
         legend = fig.legend(handles, texts, ncols=columns, **where)

@@ -272,7 +272,7 @@ def _value(value: Any, column: str, digits: int, scale: float) -> str:
     if isinstance(value, bool):
         return told("yes" if value else "no", "truth")
     if not isinstance(value, int | float):
-        text = str(value) if column in AS_THEY_ARE else told(str(value))
+        text = str(value) if column in AS_THEY_ARE else told(str(value), column)
         return text if len(text) <= MAX_CELL else f"{text[:MAX_CELL]}…"
     if not math.isfinite(value):
         return {math.inf: "∞", -math.inf: "-∞"}.get(value, "—")
