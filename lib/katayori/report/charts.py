@@ -425,7 +425,7 @@ def _legend(fig: Figure, chart: Chart, shared: _Shared, below: str) -> None:
     names = [name for name in shared.looks if name in once and chart.series]
     names += [name for name in once if name not in shared.looks]
     handles, own = [once[name] for name in names], chart.series or ""
-    texts = [wrapped(name, TITLE, own) for name in names]
+    texts = [wrapped(told(name, own), TITLE) for name in names]
     where: dict[str, Any] = {"loc": "outside lower center", "frameon": False, "title": below}
     for columns in range(min(len(names), 4), 0, -1):
         legend = fig.legend(handles, texts, ncols=columns, **where)
