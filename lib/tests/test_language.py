@@ -253,7 +253,9 @@ def test_no_english_is_left_in_what_notebook_04_shows(both):
     tables = [table for table in japanese.tables if "英語" not in table[0]]
     assert len(tables) == len(japanese.tables) - 1
     texts = [*japanese.texts, *(cell for table in tables for row in table for cell in row)]
+    # In tables these are words of ours, which have Japanese ones.
+    names = {*NAMES} - {*"answers basic biased error filtered neutral prior unknown".split()}
     left = set()
     for line in "\n".join(texts).splitlines():
-        left |= {(word, line) for word in WORD.findall(NO_PROSE.sub("", line)) if word not in NAMES}
+        left |= {(word, line) for word in WORD.findall(NO_PROSE.sub("", line)) if word not in names}
     assert left == set()
