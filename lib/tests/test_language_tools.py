@@ -17,7 +17,7 @@ import katayori_tools
 from katayori import language, paths
 from katayori.language import print_in_language
 from katayori.papers.answers import how_to_ask
-from katayori.report import first_page
+from katayori.report import first_page, headlines
 from katayori.report.tables import width_of
 from katayori_tools import cli, doctor, pages, planning
 from katayori_tools.collect import Summary, cut_short, progress_line
@@ -273,3 +273,14 @@ def test_the_rest_of_a_report_is_japanese(tmp_path, japanese):
     told = pages.in_language(pages.banner(folder) + f"<p>{pages.footer(folder)}</p>")
     assert "ライブの回答100件" in told and ("に作成" in told or "から作成" in told)
     assert not ENGLISH.search(BeautifulSoup(told, "html.parser").get_text())
+
+
+def test_what_is_written_to_files_stays_english(tmp_path, monkeypatch):
+    """Headlines go into tables of notebooks and CSV files of `make compare`."""
+    folder, found = made(tmp_path, clusters=3), []
+    for chosen in ("en", "ja"):
+        monkeypatch.setenv("KATAYORI_LANG", chosen)
+        results = headlines.read_results(folder).assign(status="few_clusters")
+        found.append(headlines.headlines(results))
+    pd.testing.assert_frame_equal(*found)
+    assert "too little data" in set(found[1]["shown"])
