@@ -49,9 +49,13 @@ endef
 # Options in words, split as a shell splits them; the program does it (cli), so that nothing in them is run.
 WORDS = $(call option,ARGS,args)
 
+# Lines of make itself, in the reader's language.
+TOLD = if [ "$$KATAYORI_LANG" = ja ] && [ -x $(BIN)/python ]; then $(BIN)/python -c \
+  'import sys; from katayori.language import print_in_language as p; p(); [print(s, end="") for s in sys.stdin]'; else cat; fi
+
 help:  ## print this list
-	@sed -n 's/^\([a-z-]*\):.*## /  make \1|/p' Makefile | awk -F'|' '{ printf "%-20s%s\n", $$1, $$2 }'
-	@echo 'variables: PAPERS= PROFILE= MODELS= PROMPTS=<folder> LIMIT= ENGINE= BASE_URL= LABEL= FRESH=1 BUDGET= MAX_TOKENS= A= B= RUNS= LOG= RESULT= SAVE= PYTHON= KATAYORI_LANG=ja ARGS='
+	@{ sed -n 's/^\([a-z-]*\):.*## /  make \1|/p' Makefile | awk -F'|' '{ printf "%-20s%s\n", $$1, $$2 }'; \
+	  echo 'variables: PAPERS= PROFILE= MODELS= PROMPTS=<folder> LIMIT= ENGINE= BASE_URL= LABEL= FRESH=1 BUDGET= MAX_TOKENS= A= B= RUNS= LOG= RESULT= SAVE= PYTHON= KATAYORI_LANG=ja ARGS='; } | $(TOLD)
 
 setup:  ## make .venv from the hash lock (Python >= 3.11 and a package registry)
 	@"$$BOOT" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \

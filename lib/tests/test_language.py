@@ -35,7 +35,9 @@ NAMES = """
     test truncated unknown
 """.split()
 #: Commands, which lines of the terminal show; there names of options and fields stand alone.
-COMMANDS = re.compile(r"\b(?:make|git|pip|python|unset)( [a-z%-][^ 、。（）：；]*)+|Hugging Face")
+COMMANDS = re.compile(
+    r"\b(?:make|git|pip|python|unset)( [a-z%-][^ 、。（）：；]*)+|Hugging Face|Every Eval Ever"
+)
 #: What is no prose: code, places, links, names of files, prompts and simulated respondents.
 NO_PROSE = re.compile(
     r"`[^`]*`|\$+[^$]+\$+|[A-Za-z]+\([^)]*\)|\{\w+\}|\]\([^)]*\)|https?://\S+|<[^>]*>"

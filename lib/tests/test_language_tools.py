@@ -3,7 +3,9 @@
 import ast
 import io
 import itertools
+import os
 import re
+import subprocess
 from importlib import import_module
 from pathlib import Path
 
@@ -284,3 +286,20 @@ def test_what_is_written_to_files_stays_english(tmp_path, monkeypatch):
         found.append(headlines.headlines(results))
     pd.testing.assert_frame_equal(*found)
     assert "too little data" in set(found[1]["shown"])
+
+
+def test_make_tells_its_targets_in_japanese():
+    """Every line of `make help`; a target without a translation fails."""
+    told = {}
+    for chosen in ("en", "ja"):
+        run = subprocess.run(
+            ["make", "-s", "help"],
+            cwd=paths.root(),
+            env=os.environ | {"KATAYORI_LANG": chosen},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        told[chosen] = run.stdout.splitlines()
+    assert len(told["en"]) == len(told["ja"]) > 20
+    assert [line for line in told["ja"] if not re.search("[ぁ-ヿ]|変数", line)] == []
