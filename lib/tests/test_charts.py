@@ -250,6 +250,14 @@ def test_japanese_lines_end_with_a_phrase_where_all_texts_are_japanese(monkeypat
     assert wrapped("カタカナ" * 9, 24).count("\n") == 2  # no phrase is wider than a line
 
 
+def test_several_reasons_are_a_list_in_the_language_of_the_reader(monkeypatch):
+    frame = made(["a", "b"], ["m"]).assign(value=np.nan, status=["few_clusters", "missing"])
+    chart = Chart(kind="dots", **WORDS["dots"])
+    assert why_empty(frame, chart) == "no value is defined (too little data, no answers)"
+    monkeypatch.setenv("KATAYORI_LANG", "ja")
+    assert why_empty(frame, chart) == "定義される値がない（データ不足、回答なし）"
+
+
 def test_every_kind_explains_itself_in_its_example():
     """The example of `draw` and of its small helpers run as they stand."""
     import doctest

@@ -484,7 +484,8 @@ def looks(names: Iterable[str], kind: str = "model") -> dict[str, Look]:
 
 def _words_of(statuses: pd.Series) -> str:
     """Statuses other than `ok` in words."""
-    return told(", ".join(dict.fromkeys(mark(one) for one in statuses if one != "ok")))
+    between = ", " if paths.language() == "en" else "、"
+    return between.join(dict.fromkeys(mark(one) for one in statuses if one != "ok"))
 
 
 def wrapped(text: str, width: int) -> str:

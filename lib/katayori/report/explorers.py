@@ -9,6 +9,7 @@ from typing import Any
 
 import ipywidgets
 
+from katayori import paths
 from katayori.errors import KatayoriError
 from katayori.language import told
 from katayori.report import tables
@@ -28,7 +29,7 @@ class Explorer(ipywidgets.VBox):
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
         bundle = super()._repr_mimebundle_(**kwargs)
         *controls, view = self.children
-        chosen = ", ".join(
+        chosen = (", " if paths.language() == "en" else "、").join(
             f"{control.description} = {getattr(control, 'label', control.value)}"
             for control in controls
         )
