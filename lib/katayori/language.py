@@ -131,7 +131,8 @@ def _catalogue(chosen: str) -> _Catalogue:
     from babel.messages.pofile import read_po  # takes a while
 
     read = _Catalogue({}, {})
-    for path in sorted((paths.registry("locale") / chosen).rglob("*.po")):
+    folder = paths.registry("locale") / chosen / "LC_MESSAGES"
+    for path in sorted({*folder.rglob("*.po")} - {*folder.glob("pages/*")}):  # pages are Sphinx's
         with path.open(encoding="utf-8") as file:
             messages = [one for one in read_po(file) if one.id and one.string and not one.fuzzy]
         for one in messages:

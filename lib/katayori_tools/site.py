@@ -398,8 +398,10 @@ def write_pages(
     for beside in ("_static", "_templates"):
         shutil.copytree(TEXTS / beside, source / beside, dirs_exist_ok=True)
     shutil.copy(TEXTS / "conf.py", source)
-    # Sphinx compiles catalogues beside them.
-    shutil.copytree(paths.data_dir() / "locale", work / "locale", dirs_exist_ok=True)
+    # Copies, since Sphinx compiles catalogues beside them.
+    if paths.language() != "en":
+        own = Path(paths.language()) / "LC_MESSAGES"
+        shutil.copytree(paths.data_dir() / "locale" / own / "pages", work / "locale" / own)
     # A reader may type any kana into the search, whatever the pages hold.
     shown = "".join([*map(chr, range(0x3041, 0x3100)), *markdown.values(), *made.values()])
     (source / "_static" / "japanese.ttf").write_bytes(pages.font_of(shown))
