@@ -106,7 +106,7 @@ def _told(text: str, chosen: str) -> str | None:
 
 def _listed(text: str, between: str) -> str | None:
     """The translation of a list of which each part has one or is Japanese."""
-    parts = text.split(between)
+    parts = [] if "\n" in text else text.split(between)
     shown = [_printed(part) for part in parts] if len(parts) > 1 else parts
     is_english = [one in parts and not _JAPANESE.search(one) for one in shown]
     if shown == parts or any(is_english) or any(map(_LEFT.search, shown)):

@@ -21,9 +21,10 @@ from types import NoneType
 from typing import Annotated, Any, Literal, cast, get_args, get_origin, get_type_hints
 
 import katayori
+from katayori import paths
 from katayori.data.files import ours
 from katayori.errors import KatayoriError
-from katayori.language import print_in_language
+from katayori.language import print_in_language, told
 from katayori.papers.items import own_files
 from katayori.report.tables import on_screen
 from katayori_tools.choices import Own, OwnServer, filled, given
@@ -77,6 +78,10 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str):  # without argparse's usage block
         raise KatayoriError(f"{message} (python -m {self.prog} --help)")
 
+    def _get_formatter(self) -> argparse.HelpFormatter:
+        # Only a terminal knows where wide letters end a line.
+        return argparse.HelpFormatter(self.prog, width=None if paths.language() == "en" else 1_000)
+
 
 # -- options of a signature ------------------------------------------------------------------------
 
@@ -95,11 +100,11 @@ def _add_options(one: argparse.ArgumentParser, kind: Callable[..., Any]) -> None
         if is_dataclass(hint):
             _add_options(one, cast(type, hint))
         elif hint == Own:
-            group = one.add_argument_group("items of yours in place of ours")
+            group = one.add_argument_group(told("items of yours in place of ours"))
             for name, (_, file) in own_files().items():
                 to_whole = str if file.is_a == "setting" else os.path.abspath
                 how: dict[str, Any] = {"dest": f"own {name}", "metavar": name.upper()}
-                group.add_argument(f"--{name}", type=to_whole, help=file.about, **how)
+                group.add_argument(f"--{name}", type=to_whole, help=told(file.about), **how)
         else:
             _add_option(one, parameter, hint, helps.get(parameter.name))
 
@@ -114,7 +119,7 @@ def _add_option(
     kind, *notes = get_args(hint) if get_origin(hint) is Annotated else (hint,)
     name, default = parameter.name, parameter.default
     if about and type(default) in (str, int, float) and default:
-        about = f"{about} (default: {default})"
+        about = told(f"{about} (default: {default})")
     how: dict[str, Any] = {"help": about, "type": next(filter(callable, notes), kind)}
     is_word = parameter.kind is parameter.POSITIONAL_OR_KEYWORD
     if kind is bool:
@@ -136,13 +141,15 @@ def _helps(kind: Callable[..., Any], names: Sequence[str]) -> dict[str, str]:
     """What is said of each of these parameters below `Args:`, `Attributes:` of its docstring, or
     that of a class that it is made of.
     """
-    told: dict[str, str] = {}
+    said: dict[str, str] = {}
     for one in reversed(kind.__mro__) if isinstance(kind, type) else (kind,):
         *_, text = re.split(r"(?:Args|Attributes):\n", inspect.getdoc(one) or "", maxsplit=1)
         block = " ".join(re.split(r"\n(?! )", text)[0].split())
         parts = re.split(rf"(?:^|(?<=\. ))({'|'.join(names)}): ", block)
-        told |= zip(parts[1::2], parts[2::2], strict=True)
-    return {name: about.strip().rstrip(".").replace("%", "%%") for name, about in told.items()}
+        said |= zip(parts[1::2], parts[2::2], strict=True)
+    return {
+        name: told(about.strip().rstrip(".")).replace("%", "%%") for name, about in said.items()
+    }
 
 
 # -- the program -----------------------------------------------------------------------------------
@@ -156,7 +163,7 @@ def parsed(words: Sequence[str]) -> argparse.Namespace:
         dest="command", required=True, parser_class=Parser, metavar="command"
     )
     for name, (_, about) in COMMANDS.items():
-        one = commands.add_parser(name, help=about, description=about)
+        one = commands.add_parser(name, help=told(about), description=told(about))
         if words[:1] == [name]:
             _add_options(one, _function(name))
     args, unknown = parser.parse_known_args(words)

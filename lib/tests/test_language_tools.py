@@ -288,6 +288,15 @@ def test_what_is_written_to_files_stays_english(tmp_path, monkeypatch):
     assert "too little data" in set(found[1]["shown"])
 
 
+@pytest.mark.parametrize("command", [[], *([one] for one in cli.COMMANDS)], ids=" ".join)
+def test_help_is_japanese(japanese, monkeypatch, capsys, command):
+    with pytest.raises(SystemExit):
+        cli.main([*command, "--help"])
+    lines = printed(capsys.readouterr().out).splitlines()
+    assert [line for line in lines if ENGLISH.search(line)] == []
+    assert sum(bool(KANA.search(line)) for line in lines) >= 3
+
+
 def test_make_tells_its_targets_in_japanese():
     """Every line of `make help`; a target without a translation fails."""
     told = {}
