@@ -77,10 +77,17 @@ def explorer(controls: dict[str, list[Any]], render: Callable[..., str | Shown])
     itself (`escape`, or return `show(...)`). An error in it is shown as text.
     """
     made = {
-        name: ipywidgets.Dropdown(options=options, description=told(name), **WIDE)
+        name: ipywidgets.Dropdown(options=_named(options), description=told(name), **WIDE)
         for name, options in controls.items()
     }
     return _bound(made, render)
+
+
+def _named(options: list[Any]) -> list[Any]:
+    """Options with labels in the reader's language; as they are where these are theirs already."""
+    pairs = [one if isinstance(one, tuple) else (one, one) for one in options]
+    named = [(told(str(label)), value) for label, value in pairs]
+    return options if named == [(str(label), value) for label, value in pairs] else named
 
 
 def playground(
