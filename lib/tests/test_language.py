@@ -25,7 +25,7 @@ from katayori_tools.reproduce import planned
 
 FOLDER = ROOT / "data" / "locale" / "ja" / "LC_MESSAGES"
 #: Notebooks that are whole in Japanese; the catalogues of the others are still to be filled.
-WHOLE = ["01_discrim_eval", "02_persona_jbbq", "04_jubaku_v2"]
+WHOLE = ["01_discrim_eval", "02_persona_jbbq", "04_jubaku_v2", "05_inter_jbbq"]
 #: Latin words that stand in Japanese texts: names, marks of statistics, what is written in code.
 NAMES = """
     AI API AUC BBQ BH BS CSV Claude Fisher GPL GPT HTML HTTP Instruct JBBQ JBNLI JSON JSONL
