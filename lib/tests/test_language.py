@@ -25,14 +25,20 @@ from katayori_tools.reproduce import planned
 
 FOLDER = ROOT / "data" / "locale" / "ja" / "LC_MESSAGES"
 #: Notebooks that are whole in Japanese; the catalogues of the others are still to be filled.
-WHOLE = ["01_discrim_eval", "02_persona_jbbq", "04_jubaku_v2", "05_inter_jbbq"]
+WHOLE = [
+    "01_discrim_eval",
+    "02_persona_jbbq",
+    "03_logprob_judge",
+    "04_jubaku_v2",
+    "05_inter_jbbq",
+]
 #: Latin words that stand in Japanese texts: names, marks of statistics, what is written in code.
 NAMES = """
     AI API AUC BBQ BH BS CSV Claude Fisher GPL GPT HTML HTTP Instruct JBBQ JBNLI JSON JSONL
     JUBAKU Katayori LLM METR MIT NIST OWASP OoC OpenAI PDF Parrish Pearson Python Qwen README SD
     SSQA Sonnet Spearman Thinking URL UTF YAML Yates CoT None abs al answers basic basicP biased bn
     check error et filtered invalid len log nan nb neutral ok oss paraP permutation prior refusal
-    test truncated unknown
+    test truncated unknown Gladen PPI PandaLM Rogan ln
 """.split()
 #: Commands, which lines of the terminal show; there names of options and fields stand alone.
 COMMANDS = re.compile(
