@@ -1,0 +1,88 @@
+"""The pages in Japanese: a catalogue is whole, and says and links what the English does."""
+
+import itertools
+import re
+from collections import Counter
+
+import pytest
+from babel.messages.pofile import read_po
+from test_language import FOLDER, HALF, NAMES, NO_PROSE, WORD
+from test_words import GAP
+
+CATALOGUES = sorted((FOLDER / "pages").glob("*.po"))
+LINK = re.compile(r"\]\(([^)]*)\)|(\[\^\w+\])|(<https?://[^>]*>)")
+CODE = re.compile(r"`[^`]*`")
+NUMBER = re.compile(r"(?<![\w.-])\d[\d,]*(?:\.\d+)*(?!\.?\d)", re.ASCII)
+WORDS = "one two three four five six seven eight nine ten eleven twelve".split()
+WORDS_OF = {str(n): word for n, word in enumerate(WORDS, 1)} | {"20": "twenty", "100": "hundred"}
+#: Latin words of pages that are names, beside those of `test_language`.
+OF_PAGES = """
+    Anthropic Azure Batch Binder BOM CI Code Colab CONTRIBUTING Coder Ctrl Debian Excel Google GPU
+    GitHub Jupyter JupyterLab Linux Makefile Mann Markdown Ollama PATH POSIX R Safari Sphinx WSL
+    Whitney Windows WithPersona Zenodo cpp eval harness inspect lm llama loglikelihood macOS pip
+    pingouin scipy statsmodels uv vLLM yes no GB recorded
+""".split()
+
+
+def messages(path):
+    with path.open(encoding="utf-8") as file:
+        return [(str(one.id), str(one.string)) for one in read_po(file) if one.id]
+
+
+def numbers(text):
+    return Counter(one.replace(",", "") for one in NUMBER.findall(prose(text)))
+
+
+def prose(text):
+    """A text without code and the places of links."""
+    return LINK.sub("]", CODE.sub(" ` ", text))
+
+
+@pytest.mark.parametrize("path", CATALOGUES, ids=lambda path: path.stem)
+def test_a_page_says_and_links_the_same(path):
+    for english, japanese in messages(path):
+        assert japanese.strip(), english
+        links, theirs = (sorted(map(str, LINK.findall(one))) for one in (english, japanese))
+        assert links == theirs, (english, japanese)
+        codes, theirs = (sorted(CODE.findall(one)) for one in (english, japanese))
+        assert codes == theirs, (english, japanese)
+        missing = numbers(english) - numbers(japanese)
+        more = numbers(japanese) - numbers(english)
+        words = english.lower()
+        unsaid = {n for n in more if WORDS_OF.get(n, "-") not in words}
+        assert not missing and not unsaid, (english, japanese, missing, unsaid)
+
+
+@pytest.mark.parametrize("path", CATALOGUES, ids=lambda path: path.stem)
+def test_a_page_is_japanese(path):
+    wrong = []
+    for _, japanese in messages(path):
+        text = NO_PROSE.sub("", prose(japanese))
+        wrong += [(japanese, one) for one in WORD.findall(text) if one not in {*NAMES, *OF_PAGES}]
+        wrong += [(japanese, gap) for gap in GAP.findall(japanese)]
+        wrong += [(japanese, hit[0]) for hit in HALF.finditer(text)]
+        wrong += [(japanese, "**")] if japanese.count("**") % 2 else []
+    assert wrong == []
+
+
+def test_what_an_error_says_in_japanese_is_what_commands_print():
+    """Pieces of 「」 behind an error's code, between dots, are texts of the commands."""
+    told = "\n".join(
+        japanese for path in FOLDER.rglob("*.po") if path.parent == FOLDER
+        for _, japanese in messages(path)
+    )  # fmt: skip
+    pages = [one for one in CATALOGUES if one.stem == "troubleshooting"]
+    for english, japanese in itertools.chain.from_iterable(map(messages, pages)):
+        if english.startswith("`") and english.endswith("`"):
+            for quoted in re.findall("「([^」]*)」", japanese):
+                for piece in re.split("[…（）]|'[^']*'", quoted):
+                    assert piece.strip() in told, (piece, japanese)
+
+
+def test_pages_are_no_texts_of_notebooks(monkeypatch):
+    """`read` heads a column of the start page, and another one of a notebook."""
+    from katayori import language
+
+    monkeypatch.setenv("KATAYORI_LANG", "ja")
+    assert language.told("read") == "読み取り方"
+    assert language.told("Your own data") == "Your own data"
