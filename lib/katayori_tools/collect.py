@@ -434,9 +434,9 @@ def why_unread(heard: Sequence[Answered], read: Reads) -> str:
         f"{told(AS_SHOWN.get(kind, kind))} {n}" for kind, n in outcomes.most_common()
     )
     why = f"of the first {len(heard)} answers none can be read ({counted})"
-    if outcomes.most_common(1)[0][0] == "truncated":
-        remedy = cut_short(answer for _, answer in heard)
-    else:
+    is_cut = outcomes.most_common(1)[0][0] == "truncated"
+    remedy = cut_short(answer for _, answer in heard) if is_cut else ""
+    if not remedy:
         said = Counter(answer.error or answer.text for _, answer in heard)
         text = visible(" ".join(said.most_common(1)[0][0].split())[:100])
         why += f"; most often: {text or 'nothing was written'}"
@@ -447,7 +447,9 @@ def why_unread(heard: Sequence[Answered], read: Reads) -> str:
 
 def cut_short(answers: Iterable[Response]) -> str:
     """What to do about answers that are cut at the limit of tokens; nothing where none is."""
-    cut = [answer.completion_tokens or 0 for answer in answers if answer.outcome == "truncated"]
+    # What is longer than any answer was cut here, not by a limit that could be raised.
+    short = (a for a in answers if a.outcome == "truncated" and a.error != "longer than 1 MiB")
+    cut = [answer.completion_tokens or 0 for answer in short]
     if not cut:
         return ""
     limit, more = max(cut), max(ENOUGH, 4 * max(cut))

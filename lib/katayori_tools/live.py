@@ -4,8 +4,7 @@ answered elsewhere (`template`); what the store holds of them (`answers`).
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from functools import cache
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +17,7 @@ from katayori.prompting import prompts
 from katayori.prompting.answer_store import Store
 from katayori.prompting.exchange import COLUMNS
 from katayori.prompting.models import Model, Server, get_model
-from katayori.prompting.prompts import Prompt
-from katayori.prompting.requests import Request
+from katayori.prompting.requests import Request, Response
 from katayori.prompting.store import OF_SERVER, store_path
 from katayori.provenance import without_folder
 from katayori.report.run import harmless
@@ -88,13 +86,14 @@ def live(
             with asking.served(step.model, step.endpoint, base_url, pending) as url:
                 at = step.model, step.endpoint, store
                 how: Any = {"concurrency": concurrency, "budget": budget}
-                how |= {"max_tokens": max_tokens, "read": reading(step.scope.folder)}
+                read_as = reading(step.paper, step.scope.folder)
+                how |= {"max_tokens": max_tokens, "read": read_as}
                 # One prompt that cannot be read stops nothing where another of the paper was.
                 how["first"] = 0 if keep_asking or (step.paper, step.name) in read else FIRST
                 summary = collect_sync(requests, *at, base_url=url, **how)
             answered = [(request, answer) for request, answer in store.get(requests) if answer]
             _say(summary, step, answered)
-            if how["first"] and _is_readable(step, answered):
+            if how["first"] and _is_readable(step, answered, read_as):
                 read.add((step.paper, step.name))
             if told := cut_short(answer for _, answer in answered):
                 print(f"  {told}")
@@ -132,55 +131,41 @@ def _say(summary: Summary, step: Step, answered: Sequence[Answered]) -> None:
         print(f"  {counted}; what is computed from these leaves them out, texts count as they are")
 
 
-def reading(folder: str = "") -> Reads:
-    """What reads answers as their papers do, in the wording of a folder: the outcome of each.
+def reading(paper: str, folder: str = "") -> Reads:
+    """What reads answers as their paper does, in the wording of a folder: the outcome of each.
 
     A text that is given to a later prompt is no answer; whatever is there is `written`.
     """
+    wording = prompts.load_prompts(paper, folder)
+    given = {earlier.id for prompt in wording.values() for earlier in prompt.given.values()}
+
+    def outcome(response: Response) -> str:
+        said = "written" if response.text.strip() else "out_of_choice"
+        return said if response.outcome == "ok" else response.outcome
 
     def read(answered: Sequence[Answered]) -> list[str]:
-        places: dict[tuple[str, str], list[int]] = {}
-        for place, (request, _) in enumerate(answered):
-            places.setdefault((request.paper, request.prompt_id), []).append(place)
-        outcomes = [""] * len(answered)
-        for (paper, prompt_id), own in places.items():
-            found = _outcomes([answered[place] for place in own], wording(paper), prompt_id)
-            for place, outcome in zip(own, found, strict=True):
-                outcomes[place] = outcome
+        outcomes = [outcome(response) for _, response in answered]
+        for prompt_id in {request.prompt_id for request, _ in answered} - given:
+            places = [
+                n for n, (request, _) in enumerate(answered) if request.prompt_id == prompt_id
+            ]
+            requests, responses = zip(*(answered[n] for n in places), strict=True)
+            frame = get_paper(paper).frame(wording[prompt_id], requests, responses, "live")
+            for n, found in zip(places, frame["outcome"], strict=True):
+                outcomes[n] = str(found)
         return outcomes
-
-    @cache
-    def wording(paper: str) -> dict[str, Prompt]:
-        return prompts.load_prompts(paper, folder)
 
     return read
 
 
-def _outcomes(
-    answered: Sequence[Answered], wording: Mapping[str, Prompt], prompt_id: str
-) -> list[str]:
-    """The outcomes of answers to one prompt, as its paper reads them."""
-    requests, responses = zip(*answered, strict=True)
-    if prompt_id in {one.id for each in wording.values() for one in each.given.values()}:
-        said = ["written" if one.text.strip() else "out_of_choice" for one in responses]
-        return [
-            text if one.outcome == "ok" else one.outcome
-            for text, one in zip(said, responses, strict=True)
-        ]
-    room = get_paper(requests[0].paper)
-    frame = room.frame(wording[prompt_id], requests, responses, "live")
-    return [str(one) for one in frame["outcome"]]
-
-
-def _is_readable(step: Step, answered: Sequence[Answered]) -> bool:
+def _is_readable(step: Step, answered: Sequence[Answered], read: Reads) -> bool:
     """Whether one of a step's answers, the stored ones too, can be read; of texts there are none.
 
     Raises KatayoriError where nothing at all can be read.
     """
-    read, size = reading(step.scope.folder), asking.PART
     found = set[str]()
-    for start in range(0, len(answered), size):
-        found |= set(read(answered[start : start + size]))
+    for start in range(0, len(answered), asking.PART):
+        found |= set(read(answered[start : start + asking.PART]))
         if "ok" in found:
             return True
     if answered and not found & READABLE:

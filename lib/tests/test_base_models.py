@@ -139,7 +139,7 @@ def test_a_server_that_refuses_the_field_is_asked_without_it(store, capfd, monke
         assert run(double, store, texts(30)).asked == 0
     said = capfd.readouterr().err
     assert said.count("refuses log probabilities (status 400: logprobs is not supported)") == 1
-    live._say(done, asked, texts(30), store)
+    live._say(done, asked, list(store.get(texts(30))))
     assert "30 of 30 answers came without log probabilities" in capfd.readouterr().out
 
 
@@ -148,7 +148,7 @@ def test_what_comes_back_decides_not_the_name(store, capfd, asked):
     with Double(["no_logprobs", None, "empty_logprobs", None]) as double:
         done = run(double, store, texts(4), concurrency=1)
     assert done.outcomes == {"ok": 4}
-    live._say(done, asked, texts(4), store)
+    live._say(done, asked, list(store.get(texts(4))))
     assert "2 of 4 answers came without log probabilities" in capfd.readouterr().out
     with Double(["no_logprobs"]) as double:
         assert run(double, store, several_tokens(1, start=50)).outcomes == {"error": 1}

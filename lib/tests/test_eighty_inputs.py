@@ -357,7 +357,12 @@ SERVERS: dict[str, tuple[int, str, Mapping[str, str], str]] = {
         {},
         "(unreadable 8); most often: nothing was written",
     ),
-    "3 MB for a letter": (200, json.dumps(completion("x" * 3_000_000)), {}, "(cut 8)"),
+    "3 MB for a letter": (
+        200,
+        json.dumps(completion("x" * 3_000_000)),
+        {},
+        "(cut 8); most often: longer than 1 MiB; ",
+    ),
 }
 #: What a model says in place of its letter, and how the terminal shows it.
 ANSWERS = {
