@@ -34,7 +34,7 @@ WHOLE = [
 ]
 #: Latin words that stand in Japanese texts: names, marks of statistics, what is written in code.
 NAMES = """
-    AI API AUC BBQ BH BS CSV Claude Fisher GPL GPT HTML HTTP Instruct JBBQ JBNLI JSON JSONL
+    AI API AUC BBQ EuroEval KoBBQ BH BS CSV Claude Fisher GPL GPT HTML HTTP Instruct JBBQ JBNLI JSON JSONL
     JUBAKU Katayori LLM METR MIT NIST OWASP OoC OpenAI PDF Parrish Pearson Python Qwen README SD
     SSQA Sonnet Spearman Thinking URL UTF YAML Yates CoT None abs al answers basic basicP biased bn
     check error et filtered invalid len log nan nb neutral ok oss paraP permutation prior refusal

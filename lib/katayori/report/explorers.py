@@ -70,6 +70,14 @@ def _bound(controls: dict[str, ipywidgets.Widget], render: Callable[..., Any]) -
     return Explorer([*controls.values(), view])
 
 
+def _told(options: list[Any]) -> list[Any]:
+    """Options under labels in the language of the reader; as they are in English."""
+    if paths.language() == "en":
+        return options
+    pairs = [one if isinstance(one, tuple) else (str(one), one) for one in options]
+    return [(told(label), value) for label, value in pairs]
+
+
 def explorer(controls: dict[str, list[Any]], render: Callable[..., str | Shown]) -> Explorer:
     """One dropdown per control above what `render(**choices)` returns as HTML.
 
@@ -116,6 +124,6 @@ def playground(
         whole = all(isinstance(number, int) for number in (low, high, step, start))
         kind = ipywidgets.IntSlider if whole else ipywidgets.FloatSlider
         ends = {"min": low, "max": high, "step": step, "value": start}
-        named = {"description": told(name.replace("_", " ")), "continuous_update": False}
+        named = {"description": told(name.replace("_", " "), "slider"), "continuous_update": False}
         controls[name] = kind(**named, **ends, **WIDE)
     return _bound(controls, draw)

@@ -38,7 +38,8 @@ BOX = """<style>
 </style>"""
 #: Dots an inch of figures in notebooks: sharp in print; half of them are an inch on the screen.
 DOTS = 192
-_ARROW = re.compile(r"^→ .*", re.MULTILINE)
+#: Our own words among texts of others: lines with an arrow, an option's role, a lacking prompt.
+_OURS = re.compile(r"^→ .*|(?<=\S {3}\[)[a-z_ ]+(?=\]$)|^\(no system prompt\)$", re.MULTILINE)
 _MARKS = (0x061C, 0x200E, 0x200F, 0xFEFF)
 _HIDDEN = [*range(0x80, 0xA0), *_MARKS, *range(0x202A, 0x202F), *range(0x2066, 0x206A)]
 # Control codes, direction overrides and lone surrogates are spelt out, so that text can neither
@@ -289,10 +290,10 @@ def _value(value: Any, column: str, digits: int, scale: float) -> str:
 def show_text(text: str, title: str | None = None, *, ours: bool = False) -> Shown:
     """A prompt or a model's answer as it is: preformatted, escaped, clipped at 20,000 letters.
 
-    Lines that begin with an arrow (→), or all where they are `ours`, are our own words: these are
-    shown in the language of the reader.
+    Our own words are shown in the language of the reader: all where they are `ours`, else lines
+    that begin with an arrow (→) and what stands in brackets behind three blanks.
     """
-    text = told(str(text)) if ours else _ARROW.sub(lambda line: told(line[0]), str(text))
+    text = told(str(text)) if ours else _OURS.sub(lambda line: told(line[0]), str(text))
     if len(text) > MAX_TEXT:
         text = f"{text[:MAX_TEXT]}\n… {len(text) - MAX_TEXT:,} more characters"
     title = told(title or "")
