@@ -38,16 +38,17 @@ NAMES = """
     JUBAKU Katayori LLM METR MIT NIST OWASP OoC OpenAI PDF Parrish Pearson Python Qwen README SD
     SSQA Sonnet Spearman Thinking URL UTF YAML Yates CoT None abs al answers basic basicP biased bn
     check error et filtered invalid len log nan nb neutral ok oss paraP permutation prior refusal
-    test truncated unknown Gladen PPI PandaLM Rogan ln
+    debias test truncated unknown Gladen PPI PandaLM Rogan ln
 """.split()
 #: Commands, which lines of the terminal show; there names of options and fields stand alone.
 COMMANDS = re.compile(
     r"\b(?:make|git|pip|python|unset)( [a-z%-][^ 、。（）：；]*)+|Hugging Face|Every Eval Ever"
 )
-#: What is no prose: code, places, links, names of files, prompts and simulated respondents.
+#: What is no prose: code, formulas, places, links, names of files, prompts and simulated respondents.
 NO_PROSE = re.compile(
-    r"`[^`]*`|\$+[^$]+\$+|[A-Za-z]+\([^)]*\)|\{\w+\}|\]\([^)]*\)|https?://\S+|<[^>]*>"
+    r"`[^`]*`|\$+[^$]+\$+|[A-Za-z.]+\([^)]*\)|\{\w+\}|\]\([^)]*\)|https?://\S+|<[^>]*>"
     r"|[A-Za-z0-9]+(?:[-_/.=][A-Za-z0-9{}]+)+|[A-Z]+(?:_[A-Z]+)*=\S*"
+    r"|[a-z]+(?: [-+=] \(?[a-z]+)+\)?"
 )
 WORD = re.compile("[A-Za-z]{2,}")
 #: Half-width punctuation beside a Japanese letter: two letters, or a closing one.
