@@ -24,7 +24,6 @@ from typing import Any, Literal
 
 import pandas as pd
 import yaml
-from babel.messages.pofile import read_po
 
 from katayori import paths
 from katayori.data import files, jubaku
@@ -204,6 +203,8 @@ def _texts(one: paper_files.StudySet) -> pd.DataFrame:
 
 def messages_of() -> pd.DataFrame:
     """Every message of the Japanese catalogues once, below its English; columns of `items_of`."""
+    from babel.messages.pofile import read_po  # the library alone does without
+
     rows = []
     for path in sorted((paths.registry("locale") / JAPANESE).rglob("*.po")):
         with path.open(encoding="utf-8") as file:

@@ -19,9 +19,8 @@ from aiohttp import web
 from katayori.prompting.answer_store import Store
 from katayori.prompting.frames import answers_frame
 from katayori.prompting.models import Endpoint, Model
-from katayori.prompting.parsing import answer_in
+from katayori.prompting.parsing import answer_in, parse_yes_no
 from katayori.prompting.requests import Request
-from katayori.prompting.yes_no import parse_yes_no
 
 KEY_ENV = "KATAYORI_TEST_KEY"
 SUPPORTS = {"seed": True, "logprobs": True, "prefill": True, "max_tokens_field": "max_tokens"}

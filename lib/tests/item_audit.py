@@ -18,8 +18,7 @@ from katayori.data.comparisons import RULES, rule_scores as pair_scores
 from katayori.data.jubaku import TIE, rule_scores
 from katayori.papers.jubaku_v2 import GROUP_WORD, group_words, leak_words
 from katayori.prompting import recordings
-from katayori.prompting.parsing import answer_in, option_probabilities
-from katayori.prompting.yes_no import parse_yes_no
+from katayori.prompting.parsing import answer_in, option_probabilities, parse_yes_no
 
 #: A slot may be so far from its equal share, an order of mention and a rule from one half.
 OFF_SLOT, OFF_MENTION, OFF_CHANCE = 0.05, 0.02, 0.05

@@ -34,17 +34,17 @@ WHOLE = [
 ]
 #: Latin words that stand in Japanese texts: names, marks of statistics, what is written in code.
 NAMES = """
-    AI API AUC BBQ EuroEval KoBBQ BH BS CSV Claude Fisher GPL GPT HTML HTTP Instruct JBBQ JBNLI JSON JSONL
-    JUBAKU Katayori LLM METR MIT NIST OWASP OoC OpenAI PDF Parrish Pearson Python Qwen README SD
-    SSQA Sonnet Spearman Thinking URL UTF YAML Yates CoT None abs al answers basic basicP biased bn
-    check error et filtered invalid len log nan nb neutral ok oss paraP permutation prior refusal
-    debias test truncated unknown Gladen PPI PandaLM Rogan ln
+    AI API AUC BBQ BH BS Claude CoT CSV EuroEval Fisher Gladen GPL GPT HTML HTTP Instruct JBBQ
+    JBNLI JSON JSONL JUBAKU Katayori KoBBQ LLM METR MIT NIST None OoC OpenAI OWASP PandaLM Parrish
+    PDF Pearson PPI Python Qwen README Rogan SD Sonnet Spearman SSQA Thinking URL UTF YAML Yates
+    abs al answers basic basicP biased bn check debias error et filtered invalid len ln log nan nb
+    neutral ok oss paraP permutation prior refusal test truncated unknown
 """.split()
 #: Commands, which lines of the terminal show; there names of options and fields stand alone.
 COMMANDS = re.compile(
     r"\b(?:make|git|pip|python|unset)( [a-z%-][^ 、。（）：；]*)+|Hugging Face|Every Eval Ever"
 )
-#: What is no prose: code, formulas, places, links, names of files, prompts and simulated respondents.
+#: What is no prose: code, formulas, places, links, names of files, prompts and respondents.
 NO_PROSE = re.compile(
     r"`[^`]*`|\$+[^$]+\$+|[A-Za-z.]+\([^)]*\)|\{\w+\}|\]\([^)]*\)|https?://\S+|<[^>]*>"
     r"|[A-Za-z0-9]+(?:[-_/.=][A-Za-z0-9{}]+)+|[A-Z]+(?:_[A-Z]+)*=\S*"

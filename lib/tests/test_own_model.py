@@ -380,7 +380,7 @@ def test_a_failure_is_known_by_its_words(kind, status, words, inside, store):
 
 def test_a_note_of_how_it_was_asked_stands_beside_the_answer():
     from katayori.prompting.frames import answers_frame
-    from katayori.prompting.yes_no import parse_yes_no
+    from katayori.prompting.parsing import parse_yes_no
 
     told = "asked without temperature, which the server refuses"
     responses = [Response("ok", text, error=told) for text in ("Answer: yes", "it depends")]

@@ -96,7 +96,7 @@ def test_registries_and_prompts_are_shipped_and_no_data():
         name for name in files_below(paths.data_dir()) if is_shipped("katayori.shipped", name)
     ]
     folders = {name.split("/")[0] for name in shipped if "/" in name}
-    assert folders == {"papers", "prompts", "errata"}
+    assert folders == {"papers", "prompts", "errata", "locale"}
     registries = {name for name in shipped if "/" not in name}
     assert {"models.yaml", "profiles.yaml", "glossary.yaml"} <= registries
     prompts = {f"prompts/{file}" for file in files_below(paths.data_dir() / "prompts")}

@@ -10,11 +10,11 @@ from api_double import of_raw
 from hypothesis import given, strategies as st
 
 from katayori.finish_reasons import OUTCOMES
-from katayori.prompting import parsing, yes_no
+from katayori.prompting import parsing
 from katayori.prompting.parsing import MAX_CHARS, Parsed, option_probabilities
 
 parse_number, parse_option = of_raw(parsing.parse_number), of_raw(parsing.parse_option)
-parse_yes_no = of_raw(yes_no.parse_yes_no)
+parse_yes_no = of_raw(parsing.parse_yes_no)
 
 YES_NO = [
     ("Answer: yes", "yes"),

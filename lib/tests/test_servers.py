@@ -19,7 +19,7 @@ from katayori.errors import KatayoriError, UnavailableError
 from katayori.papers import answers, discrim_eval
 from katayori.prompting import models
 from katayori.prompting.answer_store import Store
-from katayori.prompting.models import Server, at_server, get_model, normalised
+from katayori.prompting.models import Server, at_server, get_model, _normalised
 from katayori.prompting.prompts import load_prompts
 from katayori.prompting.requests import Response, build, by_rule
 from katayori.prompting.store import StoredAnswers, store_path
@@ -89,7 +89,7 @@ def read(name="m@custom"):
     ],
 )
 def test_an_address_has_one_form_without_user_password_and_query(url, one_form):
-    assert normalised(url) == one_form
+    assert _normalised(url) == one_form
 
 
 def test_keys_are_extended_never_changed():
@@ -291,7 +291,7 @@ def test_two_servers_with_one_model_name_never_share_answers(quiet, capsys, monk
         assert one.asked == two.asked == 135
         assert live(one.url) == 0 and one.asked == 135
     said = capsys.readouterr().out
-    [digest] = {models.digest_of(normalised(url)) for url in (one.url, two.url) if url == one.url}
+    [digest] = {models.digest_of(_normalised(url)) for url in (one.url, two.url) if url == one.url}
     assert f"answers lie under other servers (own server {digest})" in said
     for url, answer in ((one.url, "no"), (two.url, "yes")):
         monkeypatch.setenv("KATAYORI_BASE_URL", url)
@@ -374,7 +374,7 @@ def test_listing_and_provenance_show_neither_address_nor_key_nor_home(quiet, mon
     monkeypatch.setenv("KATAYORI_BASE_URL", url)
     frame = read()
     record = answers.provenance("discrim_eval", ["m@custom"], frame)
-    digest = models.digest_of(normalised(url))
+    digest = models.digest_of(_normalised(url))
     [model] = record["models"]
     assert model["server"] == f"own server {digest}" and model["vendor_id"] == "m"
     assert "qwen-7b.gguf" in model["answered_as"]
@@ -388,7 +388,7 @@ def test_listing_and_provenance_show_neither_address_nor_key_nor_home(quiet, mon
     assert "[server]" in shown and "[user]" in shown
     with Store(store_path()) as store:
         stored = {one for (one,) in store.db.execute("SELECT address FROM answers")}
-        assert stored == {normalised(url)}
+        assert stored == {_normalised(url)}
     raw = store_path().read_bytes()
     assert b"pw-canary" not in raw and SECRETS[0].encode() not in raw
 

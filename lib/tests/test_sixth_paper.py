@@ -23,7 +23,7 @@ ROOM = '''
 """Six questions with a plain yes or no."""
 
 from katayori.papers.paper import Paper
-from katayori.prompting.yes_no import parse_yes_no
+from katayori.prompting.parsing import parse_yes_no
 from katayori.prompting.requests import Response
 
 

@@ -19,10 +19,9 @@ from katayori import paths
 from katayori.data import files
 from katayori.errors import KatayoriError, UnavailableError, expect
 from katayori.papers.paper import Everything, OwnFile, Paper, Sets
-from katayori.prompting.parsing import Parsed
+from katayori.prompting.parsing import Parsed, parse_yes_no
 from katayori.prompting.requests import Request, Response
 from katayori.prompting.simulated import uniform
-from katayori.prompting.yes_no import parse_yes_no
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -93,6 +92,7 @@ class _DiscrimEval(Paper):
 
 
 PAPER = _DiscrimEval()
+
 
 # -- filling a question ----------------------------------------------------------------------------
 

@@ -23,8 +23,7 @@ from katayori.data.logs import Log, meaning, plain
 from katayori.errors import KatayoriError
 from katayori.metrics.bbq import ROLES, SIDES
 from katayori.prompting.letters import LETTERS, parse_verdict
-from katayori.prompting.parsing import behind_thoughts, parse_option
-from katayori.prompting.yes_no import parse_yes_no
+from katayori.prompting.parsing import behind_thoughts, parse_option, parse_yes_no
 
 PLACES = (0, 1, 2)
 ALPHABET = "ABCDEFGHIJ"

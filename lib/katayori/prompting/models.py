@@ -21,7 +21,7 @@ DEFAULT_PORT = {"http": 80, "https": 443}
 class Server:
     """Which server of the user's own answers: a fifth and sixth part of the store key.
 
-    `label` is what the user calls it (LABEL=); without one the normalised `address` tells servers
+    `label` is what the user calls it (LABEL=); without one the _normalised `address` tells servers
     apart. `series` counts how often everything was asked anew (FRESH=1). Vendors have neither.
     """
 
@@ -64,7 +64,7 @@ def digest_of(address: str) -> str:
     return hashlib.sha256(address.encode()).hexdigest()[:8]
 
 
-def normalised(url: str) -> str:
+def _normalised(url: str) -> str:
     """An address in the one form that keys use, without user, password and query.
 
     Scheme and host in lower case, the port always there, no slash at the end of the path; all
@@ -276,7 +276,7 @@ def at_server(
         return endpoint
     label = label_of(label)
     try:
-        address = normalised(endpoint.address(base_url))
+        address = _normalised(endpoint.address(base_url))
     except UnavailableError:
         if needed and not label:
             raise
