@@ -34,11 +34,12 @@ WHOLE = [
 ]
 #: Latin words that stand in Japanese texts: names, marks of statistics, what is written in code.
 NAMES = """
-    AI API AUC BBQ EuroEval KoBBQ BH BS CSV Claude Fisher GPL GPT HTML HTTP Instruct JBBQ JBNLI JSON JSONL
-    JUBAKU Katayori LLM METR MIT NIST OWASP OoC OpenAI PDF Parrish Pearson Python Qwen README SD
-    SSQA Sonnet Spearman Thinking URL UTF YAML Yates CoT None abs al answers basic basicP biased bn
-    check error et filtered invalid len log nan nb neutral ok oss paraP permutation prior refusal
-    debias test truncated unknown Gladen PPI PandaLM Rogan ln
+    AI API AUC BBQ BH BS CSV Claude CoT EuroEval Fisher GPL GPT Gladen HELM HTML HTTP Instruct
+    JBBQ JBNLI JSON JSONL JUBAKU Katayori KoBBQ LLM METR MIT NIST Nejumi None OWASP OoC OpenAI
+    PDF PPI PandaLM Parrish Pearson Python Qwen README Rogan SD SSQA Sonnet Spearman Thinking
+    URL UTF YAML Yates abs al answers basic basicP biased bn check debias error et filtered
+    invalid len ln log nan nb neutral ok oss paraP permutation prior refusal test truncated
+    unknown
 """.split()
 #: Commands, which lines of the terminal show; there names of options and fields stand alone.
 COMMANDS = re.compile(
