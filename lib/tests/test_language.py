@@ -181,7 +181,7 @@ def test_a_notebook_says_the_same_numbers_and_marks(book):
 
 
 #: Columns of items, answers and published models, whose texts stay as they are.
-DATA = {"filled_template", "text", "answer", "developer", "model", "finish_reason"}
+DATA = {"filled_template", "text", "question", "answer", "developer", "model", "finish_reason"}
 
 
 class Seen(NamedTuple):
@@ -246,7 +246,8 @@ def run_in(paper: str, chosen: str, folder: Any, monkeypatch: pytest.MonkeyPatch
 
 
 #: Papers whose notebooks are run in both languages, all but one in `make test-all` only.
-SLOW = [pytest.param(one, marks=pytest.mark.slow_all) for one in ("discrim_eval", "persona_jbbq")]
+SLOW_ALL = ("discrim_eval", "persona_jbbq", "logprob_judge")
+SLOW = [pytest.param(one, marks=pytest.mark.slow_all) for one in SLOW_ALL]
 
 
 @pytest.fixture(scope="module", params=[*SLOW, "jubaku_v2"])
@@ -262,6 +263,7 @@ def both(request, tmp_path_factory):
 def numbers(text: str) -> list[str]:
     """The numbers of a text, in the order of the English or another."""
     plain = text.replace("Fisher's p", "").replace("squared", "")
+    plain = plain.replace("below zero", "0")
     plain = re.sub(r"(?<!\d)\.(?=\d)", "0.", plain)
     return sorted(re.findall(r"(?<![A-Za-z0-9.-])-?\d[\d.,e-]*\d|(?<![A-Za-z\d.-])\d", plain))
 
