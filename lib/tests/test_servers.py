@@ -19,7 +19,7 @@ from katayori.errors import KatayoriError, UnavailableError
 from katayori.papers import answers, discrim_eval
 from katayori.prompting import models
 from katayori.prompting.answer_store import Store
-from katayori.prompting.models import Server, at_server, get_model, _normalised
+from katayori.prompting.models import Server, _normalised, at_server, get_model
 from katayori.prompting.prompts import load_prompts
 from katayori.prompting.requests import Response, build, by_rule
 from katayori.prompting.store import StoredAnswers, store_path

@@ -313,7 +313,7 @@ def _drawn(chart: Chart, marks: pd.DataFrame) -> Figure:
         ax.remove()
     for place, (ax, name) in enumerate(zip(axes, groups, strict=False)):
         _draw_panel(ax, chart, groups[name], shared, rows[name])
-        ax.set_title(wrapped(name, BELOW // across), loc="left")
+        ax.set_title(wrapped(told(name, chart.panel or ""), BELOW // across), loc="left")
         is_lowest = place >= len(groups) - across
         ax.tick_params(labelbottom=is_lowest)
     below = _name_axes(fig, chart, across)

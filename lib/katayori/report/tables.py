@@ -38,8 +38,12 @@ BOX = """<style>
 </style>"""
 #: Dots an inch of figures in notebooks: sharp in print; half of them are an inch on the screen.
 DOTS = 192
-#: Our own words among texts of others: lines with an arrow, an option's role, a lacking prompt.
-_OURS = re.compile(r"^→ .*|(?<=\S {3}\[)[a-z_ ]+(?=\]$)|^\(no system prompt\)$", re.MULTILINE)
+#: Our own words among texts of others: lines with an arrow, an option's role, what stands below.
+_OURS = re.compile(
+    r"^(?:→ |[AB] = .+ → |--- ).*|(?<=\S {3}\[)[a-z_ ]+(?=\]$)|^\[\w+\]$"
+    r"|^\((?:no system prompt|next turn)\)$",
+    re.MULTILINE,
+)
 _MARKS = (0x061C, 0x200E, 0x200F, 0xFEFF)
 _HIDDEN = [*range(0x80, 0xA0), *_MARKS, *range(0x202A, 0x202F), *range(0x2066, 0x206A)]
 # Control codes, direction overrides and lone surrogates are spelt out, so that text can neither
