@@ -24,7 +24,7 @@ OF_PAGES = """
     JupyterLab Linux Makefile Mann Markdown Ollama POSIX Safari Sphinx WSL Whitney Windows Zenodo
     cpp export id llama loglikelihood macOS matplotlib pip pingouin recorded scipy uv vLLM
     statsmodels
-    ARM BBQ CPU EuroEval HELM Haswell KoBBQ Nehalem Nejumi SkylakeX SmolLM bfloat conda float
+    ARM BBQ CPU abcdef false gettext EuroEval HELM Haswell KoBBQ Nehalem Nejumi SkylakeX SmolLM bfloat conda float
     krippendorff numpy official px
 """.split()
 
