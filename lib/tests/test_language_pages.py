@@ -20,12 +20,11 @@ WORDS = "one two three four five six seven eight nine ten eleven twelve".split()
 WORDS_OF = {str(n): word for n, word in enumerate(WORDS, 1)} | {"20": "twenty", "100": "hundred"}
 #: Latin words of pages that are names, beside those of `test_language`.
 OF_PAGES = """
-    ARGS Anthropic Azure BOM Batch CI Coder Colab Ctrl Debian Excel GB GPU GitHub Google Jupyter
-    JupyterLab Linux Makefile Mann Markdown Ollama POSIX Safari Sphinx WSL Whitney Windows Zenodo
-    cpp export id llama loglikelihood macOS matplotlib pip pingouin recorded scipy uv vLLM
-    statsmodels
-    ARM BBQ CPU EuroEval HELM Haswell KoBBQ Nehalem Nejumi SkylakeX SmolLM bfloat conda float
-    krippendorff numpy official px
+    ARGS ARM Anthropic Azure BBQ BOM Batch CI CPU Coder Colab Ctrl Debian EuroEval Excel GB GPU
+    GitHub Google HELM Haswell Jupyter JupyterLab KoBBQ Linux Makefile Mann Markdown Nehalem Nejumi
+    Ollama POSIX Safari SkylakeX SmolLM Sphinx WSL Whitney Windows Zenodo abcdef bfloat conda cpp
+    export false float gettext id krippendorff llama loglikelihood macOS matplotlib numpy official
+    pingouin pip px recorded scipy statsmodels uv vLLM
 """.split()
 
 
