@@ -50,7 +50,7 @@ COMMANDS = re.compile(
 #: What is no prose: code, formulas, places, links, names of files, prompts, made-up respondents.
 NO_PROSE = re.compile(
     r"`[^`]*`|\$+[^$]+\$+|[A-Za-z.]+\([^)]*\)|\{\w+\}|\]\([^)]*\)|https?://\S+|<[^>]*>"
-    r"|[A-Za-z0-9]+(?:[-_/.=][A-Za-z0-9{}]+)+|[A-Z]+(?:_[A-Z]+)*=\S*"
+    r"|[A-Za-z0-9]+(?:[-_/.=][A-Za-z0-9{}]+)+|[A-Z]+(?:_[A-Z]+)*=\S*|[a-z]+ = \{\w+\}"
     r"|[a-z]+(?: [-+=] \(?[a-z]+)+\)?"
 )
 WORD = re.compile("[A-Za-z]{2,}")

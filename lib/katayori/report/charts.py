@@ -386,7 +386,7 @@ def _name_axes(fig: Figure, chart: Chart, across: int) -> str:
     below = number if chart.kind in ("dots", "stacked") else human(chart.x)
     beside = number if chart.kind == "lines" else ""
     if chart.kind == "scatter":
-        below, beside = chart.label or human(chart.x), chart.y_label or human(column)
+        below, beside = chart.label or human(chart.x), told(chart.y_label, "axis") or human(column)
     if across == 1:
         fig.axes[-1].set_xlabel(balanced(below, BELOW if beside else BELOW - ROW_NAME))
     for ax in fig.axes[::across]:
