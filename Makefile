@@ -18,7 +18,7 @@ export JUPYTER_DATA_DIR ?= $(CURDIR)/.cache/jupyter/data
 endif
 
 # A mistyped variable (PAPER=) must not be ignored in silence.
-VARIABLES := KATAYORI_LANG PYTHON PAPERS PROFILE MODELS PROMPTS LIMIT ENGINE BASE_URL LABEL FRESH BUDGET MAX_TOKENS A B RUNS LOG RESULT SAVE ARGS
+VARIABLES := PYTHON PAPERS PROFILE MODELS PROMPTS LIMIT ENGINE BASE_URL LABEL FRESH BUDGET MAX_TOKENS A B RUNS LOG RESULT SAVE KATAYORI_LANG ARGS
 GIVEN := $(foreach v,$(.VARIABLES),$(if $(filter command,$(firstword $(origin $v))),$v))
 ifneq ($(filter-out $(VARIABLES) MAKE% -%,$(GIVEN)),)
 $(error unknown variable $(filter-out $(VARIABLES) MAKE% -%,$(GIVEN)); valid: $(VARIABLES))

@@ -17,7 +17,7 @@ from babel.messages.pofile import read_po
 from matplotlib.text import Text
 from test_words import BOOKS, GAP, JAPANESE, ROOT
 
-from katayori import language
+from katayori import language, paths
 from katayori.report import Run, charts
 from katayori.report.tables import Shown
 from katayori_tools import notebooks, pages
@@ -213,7 +213,14 @@ def taken(seen: Seen, value: Any) -> None:
 
 def run_in(paper: str, chosen: str, folder: Any, monkeypatch: pytest.MonkeyPatch) -> Seen:
     """A notebook on its recorded answers, cell by cell in this process."""
+    runs = paths.outputs_dir()
     monkeypatch.setenv("KATAYORI_LANG", chosen)
+    if chosen != "en":  # the overview reads what the others wrote, the same files in each language
+        (folder / "runs").mkdir()
+        (folder / "runs" / chosen).symlink_to(runs, target_is_directory=True)
+        monkeypatch.setenv("KATAYORI_OUTPUTS", str(folder / "runs"))
+        folder = folder / "own"
+        folder.mkdir()
     (job,) = planned(NotebookRun(papers=paper))
     seen, printed = Seen([], [], {}, set()), io.StringIO()
     module = types.ModuleType("notebook")
@@ -246,7 +253,7 @@ def run_in(paper: str, chosen: str, folder: Any, monkeypatch: pytest.MonkeyPatch
 
 
 #: Papers whose notebooks are run in both languages, all but one in `make test-all` only.
-SLOW_ALL = ("discrim_eval", "persona_jbbq", "logprob_judge")
+SLOW_ALL = ("discrim_eval", "persona_jbbq", "logprob_judge", "inter_jbbq", "overview")
 SLOW = [pytest.param(one, marks=pytest.mark.slow_all) for one in SLOW_ALL]
 
 
