@@ -309,7 +309,8 @@ def banner(folder: Path) -> str:
         for one, told in MEANING.items()
         if one in counts
     ]
-    return "\n".join(lines) or '<div class="banner">This page uses no answers of any model.</div>'
+    none = '<div class="banner">This page uses no answers of any model.</div>'
+    return in_language("\n".join(lines) or none)
 
 
 def footer(folder: Path) -> str:
