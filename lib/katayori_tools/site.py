@@ -53,6 +53,7 @@ LINK = re.compile(r"(?P<picture>!?)\[(?P<text>[^\]]*)\]\((?P<to>[^)\s]+)\)")
 FENCE = re.compile(r"(^(?:```|~~~).*?^(?:```|~~~)\s*$)", re.M | re.S)
 #: Texts that lie elsewhere in the repository, by the names of their pages.
 ELSEWHERE = {
+    "teaching-plan": "notebooks/teaching-plan.md",
     "collecting": "lib/COLLECTING.md",
     "study-sets": "data/study/README.md",
     "topic-files": "data/study/*/README.md",
