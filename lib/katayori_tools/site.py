@@ -17,6 +17,7 @@ import json
 import os
 import re
 import shutil
+import subprocess
 import symtable
 import sys
 import tempfile
@@ -24,7 +25,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack
 from importlib.util import find_spec
-from io import StringIO
 from itertools import product
 from math import prod
 from multiprocessing import get_context
@@ -33,10 +33,12 @@ from runpy import run_path
 from typing import TYPE_CHECKING, Any, TypeAlias
 from unittest.mock import patch
 
+import nbformat
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
 from katayori import paths, profiles, run_folders
 from katayori.errors import KatayoriError
+from katayori.language import told
 from katayori.papers import paper_ids
 from katayori.report import explorers
 from katayori.report.first_page import LIMIT_NOTE
@@ -104,7 +106,9 @@ def led(path: Path, targets: Mapping[Path, str], folder: Path) -> str:
         target = _normal(path.parent / to)
         if found["picture"]:
             (folder / "pictures").mkdir(parents=True, exist_ok=True)
-            shutil.copy(target, folder / "pictures")
+            own = target.with_suffix(f".{paths.language()}{target.suffix}")
+            picture = own if own.is_file() else target
+            shutil.copy(picture, folder / "pictures" / target.name)
             return f"![{found['text']}](pictures/{target.name})"
         if target in targets:
             return f"[{found['text']}]({targets[target]}{hash_}{place})"
@@ -168,9 +172,20 @@ def notebook_page(paper: str, executed: Path) -> str:
             metadata = {"tags": folded, "mystnb": {"image": image}}
             cells.append(new_code_cell(visible(cell.source), outputs=outputs, metadata=metadata))
     cells.insert(1, html(pages.banner(folder)))
-    foot = f"{pages.footer(folder)} Its tables, figures and results lie in the folder {paper}."
-    whole = page([*cells, html(f'<p class="foot">{escape(foot)}</p>')])
+    foot = pages.footer(folder), f"Its tables, figures and results lie in the folder {paper}."
+    whole = page([*cells, html(f'<p class="foot">{escape(" ".join(map(told, foot)))}</p>')])
     return whole.replace(str(folder), ".")
+
+
+def missing_page(source: Path, why: str) -> str:
+    """Stands where a notebook of the repository has not been run, so that links lead somewhere."""
+    heading = pages.title(nbformat.reads(notebooks.in_language(source), as_version=4))
+    return page([new_markdown_cell(f"# {bare(heading)}"), missing(why)])
+
+
+def missing(why: str) -> Any:
+    """Why nothing is shown, in the reader's language."""
+    return html(pages.in_language(f'<p class="missing">{escape(why)}</p>'))
 
 
 def _texts(source: str, folder: Path) -> Iterator[Any]:
@@ -195,25 +210,25 @@ def _output(output: Any, folder: Path) -> Any:
 # -- a paper ---------------------------------------------------------------------------------------
 
 
-def paper_page(about: dict[str, Any], folder: Path, missing: str) -> str:
+def paper_page(about: dict[str, Any], folder: Path, absent: str) -> str:
     """A paper for people who only read.
 
     Args:
-        about: of `paper_files`. folder: of its run. missing: why there is no run.
+        about: of `paper_files`. folder: of its run. absent: why there is no run.
     """
-    told = about["page"]
-    lists = {name: listed(told[name]) for name in ("cannot_see", "differs")}
-    lists["method"] = listed(told["method"], "1.")
+    words = about["page"]
+    lists = {name: listed(words[name]) for name in ("cannot_see", "differs")}
+    lists["method"] = listed(words["method"], "1.")
     text = Path(__file__).with_name("paper_page.txt").read_text(encoding="utf-8")
-    parts = text.format(**{**about, **told, **lists}).split("\n---\n")
+    parts = text.format(**{**about, **words, **lists}).split("\n---\n")
     opening, first, rest = map(new_markdown_cell, parts)
-    cells = [opening, html(f'<p lang="ja">{escape(told["ja"])}</p>')]
-    if missing:
-        return page([*cells, first, html(f'<p class="missing">{escape(missing)}</p>'), rest])
-    picture = folder / "figures" / f"{told['figure']}.png"
+    cells = [opening, html(f'<p lang="ja">{escape(words["ja"])}</p>')]
+    if absent:
+        return page([*cells, first, missing(absent), rest])
+    picture = folder / "figures" / f"{words['figure']}.png"
     if picture.is_file():
         data = base64.b64encode(picture.read_bytes()).decode()
-        alt = f'alt="{escape(told["title"])}" width="614"'
+        alt = f'alt="{escape(words["title"])}" width="614"'
         cells.append(html(f'<img {alt} src="data:image/png;base64,{data}">'))
     found = side_by_side([("", read_results(folder))])
     table = _values(found.drop(columns="paper", errors="ignore"))
@@ -236,7 +251,7 @@ def models_page(frame: "pd.DataFrame") -> str:
 def _values(frame: "pd.DataFrame") -> Any:
     """Headlines of `side_by_side` as a table, without columns that hold nothing."""
     if frame.empty:
-        return html('<p class="missing">No model to show.</p>')
+        return missing("No model to show.")
     known = frame.replace("", None).dropna(axis="columns", how="all")
     columns = [one for one in VALUES if one in known]
     table = show(frame, 4, "Headlines", columns=columns, names=HEADS)
@@ -247,11 +262,12 @@ def glossary_page(terms: "pd.DataFrame") -> str:
     """The terms of `tables.terms`, each an entry of the index by its names, which the search finds
     first, with what computes it.
     """
-    lines = ["# Glossary 用語集\n\nOne term, one meaning, everywhere.\n\n```{glossary}\n:sorted:\n"]
+    opening = told("# Glossary 用語集\n\nOne term, one meaning, everywhere.")
+    lines = [opening, "\n```{glossary}\n:sorted:\n"]
     for row in terms.fillna("").to_dict("records"):
         see = f" (`{row['see']}`)" if row["see"] else ""
         names = [row["term"], row["ja"], *row["also"]]
-        lines += [*map(bare, names), f"  {bare(row['meaning'])}{see}", ""]
+        lines += [*map(bare, names), f"  {bare(told(row['meaning']))}{see}", ""]
     return page([new_markdown_cell("\n".join([*lines, "```"]))])
 
 
@@ -338,12 +354,12 @@ def states(code: str, most: int = MOST) -> dict[str, Any]:
         run_path(str(program))
     sliders, draw = shown.call_args.args
     values = grid(sliders, most)
-    told = [
+    moved = [
         {"name": name, "values": own, "start": own.index(sliders[name][3])}
         for name, own in values.items()
     ]
     every = (dict(zip(values, one, strict=True)) for one in product(*values.values()))
-    return {"sliders": told, "states": [_state(draw(**one)) for one in every]}
+    return {"sliders": moved, "states": [_state(draw(**one)) for one in every]}
 
 
 def _state(made: list[Any]) -> dict[str, str]:
@@ -369,36 +385,40 @@ def script(paper: str, code: str) -> str:
 
 
 def build(source: Path, target: Path) -> list[str]:
-    """Runs Sphinx; returns its warnings.
+    """Runs Sphinx in a process of its own; returns its warnings.
 
     KatayoriError where Sphinx is not installed or ends with an error.
     """
     if find_spec("sphinx") is None:
         raise KatayoriError("the pages need more packages; `make site` installs them")
-    from sphinx.application import Sphinx
-
-    warnings = StringIO()
-    folders = source, source, target, source.with_name("doctrees"), "html"
-    try:
-        Sphinx(*folders, status=None, warning=warnings, parallel=os.cpu_count() or 1).build()
-    except Exception as error:  # of Sphinx or of an extension
-        raise KatayoriError(f"Sphinx could not make the pages: {error}") from error
-    return warnings.getvalue().splitlines()
+    options = ["--quiet", "--no-color", "--jobs=auto", f"--doctree-dir={source}/../doctrees"]
+    command = [sys.executable, "-m", "sphinx", *options, source, target]
+    done = subprocess.run(command, stderr=subprocess.PIPE, text=True, encoding="utf-8", check=False)
+    lines = done.stderr.splitlines()
+    if done.returncode:
+        raise KatayoriError(f"Sphinx could not make the pages: {' '.join(lines[-5:])}")
+    return lines
 
 
 def write_pages(
-    final: Path, markdown: dict[str, str], made: dict[str, str], scripts: dict[str, str]
+    final: Path,
+    markdown: dict[str, str],
+    made: dict[str, str],
+    scripts: dict[str, str],
+    other: str = "",
 ) -> Path:
     """Makes the pages in place of older ones; returns the index. Warnings go to the terminal.
 
     Args:
-        final: the folder. markdown, made: sources. scripts: of playgrounds.
+        final: the folder. markdown, made: sources. scripts: of playgrounds. other: where from here
+            the same pages lie in another language, such as "ja/".
     """
     work = final.with_name(f".{final.name}")  # a hidden folder until all pages are there
     source = work / "source"
     for beside in ("_static", "_templates"):
         shutil.copytree(TEXTS / beside, source / beside, dirs_exist_ok=True)
-    shutil.copy(TEXTS / "conf.py", source)
+    settings = (TEXTS / "conf.py").read_text(encoding="utf-8")
+    (source / "conf.py").write_text(f'{settings}html_context["other"] = {other!r}\n', "utf-8")
     # Copies, since Sphinx compiles catalogues beside them.
     if paths.language() != "en":
         own = Path(paths.language()) / "LC_MESSAGES"
@@ -426,6 +446,9 @@ def site(
 ) -> None:
     """Writes the pages to `site` in a run's folder, in place of older ones; prints where.
 
+    They are there in both languages, those of the other one below its name: of a run that was not
+    made in it they say how to make it.
+
     Args:
         profile: the run to show. models: of a live or imported run, the models it asked.
         runs: other runs and models that stand beside it on the page of models. interface: without
@@ -435,27 +458,63 @@ def site(
     settings = profiles.load(profile) if is_known else {"name": profile, "answers": "live"}
     base = run_folders.only_run(settings, notebooks.names(models), run_folders.run_label())
     again = f"PROFILE={profile}" + (f" MODELS='{models}'" if models else "")
-    books, absent = _books(base, again)
-    if not books:
+    if not _books(base, again)[0]:
         raise KatayoriError(
             f"no notebook of the profile '{profile}' has been run: make reproduce {again}"
         )
     others = compare.chosen(notebooks.names(runs), profile)
-    shutil.rmtree(base / ".site", ignore_errors=True)
-    markdown = texts(base / ".site" / "source", [path.name for path in books.values()])
-    markdown["index"] += f"\n\nThese pages show the run “{base.name}”.\n"
-    if not interface:
-        del markdown["interface"]  # the page of the library's functions
-        markdown["index"] = markdown["index"].replace("\ninterface\n", "\n")
+    beside = side_by_side([(compare.label(base), read_results(base)), *others])
+    own, run = paths.language(), base.relative_to(paths.outputs_dir())
+    (other,) = {"en", "ja"} - {own}
+    work = base / ".site"
+    shutil.rmtree(work, ignore_errors=True)
+    for chosen, switch in ((own, f"{other}/"), (other, "../")):
+        with patch.dict(os.environ, KATAYORI_LANG=chosen):
+            folder, said = paths.outputs_dir() / run, f"{again} KATAYORI_LANG={chosen}"
+            sources = _sources(work / f".{chosen}" / "source", folder, said, beside)
+            if not interface:
+                _without_interface(sources[0])
+            write_pages(work / chosen, *sources, switch)
+    (work / other).rename(work / own / other)
+    final = base / "site"
+    shutil.rmtree(final, ignore_errors=True)
+    (work / own).rename(final)
+    shutil.rmtree(work)
+    print(f"open {final / 'index.html'}")
+
+
+def _sources(
+    source: Path, base: Path, again: str, beside: "pd.DataFrame"
+) -> tuple[dict[str, str], dict[str, str], dict[str, str]]:
+    """Texts, computed pages and scripts of a run, in the reader's language.
+
+    Args:
+        source: where they will lie, for pictures. base: the run's folder. again: how to make the
+            run. beside: headlines for the page of models.
+    """
+    registry = notebooks.registry()
+    books, absent = _books(base, again)
+    markdown = texts(source, [path.name for path in registry.values()])
+    markdown["index"] += f"\n\n{told(f'These pages show the run “{base.name}”.')}\n"
     markdown["papers"] += "\n".join(["\n```{toctree}", "", *paper_ids(), "```\n"])
-    made = {path.stem: notebook_page(paper, path) for paper, path in books.items()}
+    made = {
+        path.stem: notebook_page(paper, books[paper])
+        if paper in books
+        else missing_page(path, absent[paper])
+        for paper, path in registry.items()
+    }
     for about in map(paper_files.of, paper_ids()):
         name = about["id"]
         made[name] = paper_page(about, base / name, absent.get(name, ""))
     made["glossary"] = glossary_page(terms())
-    beside = [(compare.label(base), read_results(base)), *others]
-    made["models"] = models_page(side_by_side(beside))
-    print(f"open {write_pages(base / 'site', markdown, made, _scripts(books))}")
+    made["models"] = models_page(beside)
+    return markdown, made, _scripts(books)
+
+
+def _without_interface(markdown: dict[str, str]) -> None:
+    """Takes the page of the library's functions out."""
+    del markdown["interface"]
+    markdown["index"] = markdown["index"].replace("\ninterface\n", "\n")
 
 
 def _books(base: Path, again: str) -> tuple[dict[str, Path], dict[str, str]]:

@@ -2,6 +2,7 @@
 
 import katayori
 from katayori import paths
+from katayori.language import told
 
 project = "Katayori 偏り"
 author = "the authors of Katayori"
@@ -24,8 +25,7 @@ napoleon_use_ivar = True
 autodoc_typehints = "none"  # the signature is kept short; docstrings say shapes and units
 myst_heading_anchors = 4
 nb_execution_mode = "off"  # the run has executed them
-nb_code_prompt_show = "code"
-nb_code_prompt_hide = "code"
+nb_code_prompt_show = nb_code_prompt_hide = told("code", "site")
 nb_render_markdown_format = "commonmark"
 nb_mime_priority_overrides = [
     ("html", "application/vnd.jupyter.widget-view+json", None),
@@ -49,7 +49,7 @@ html_theme_options = {
     "navbar_align": "left",
     "header_links_before_dropdown": 8,
     "navbar_end": ["theme-switcher"],
-    "navbar_persistent": ["search-button-field"],
+    "navbar_persistent": ["search-button-field", "language"],
     "secondary_sidebar_items": ["page-toc"],
     "show_toc_level": 2,
     "navigation_depth": 2,
@@ -61,4 +61,4 @@ html_theme_options = {
     "pygments_dark_style": "a11y-high-contrast-dark",
 }
 html_context = {"default_mode": "auto"}
-copyright = "the authors of Katayori; MIT licence"
+copyright = told("the authors of Katayori; MIT licence", "site")

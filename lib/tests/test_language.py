@@ -51,7 +51,7 @@ COMMANDS = re.compile(
 NO_PROSE = re.compile(
     r"`[^`]*`|\$+[^$]+\$+|[A-Za-z.]+\([^)]*\)|\{\w+\}|\]\([^)]*\)|https?://\S+|<[^>]*>"
     r"|[A-Za-z0-9]+(?:[-_/.=][A-Za-z0-9{}]+)+|[A-Z]+(?:_[A-Z]+)*=\S*|[a-z]+ = \{\w+\}"
-    r"|[a-z]+(?: [-+=] \(?[a-z]+)+\)?"
+    r"|[a-z]+(?: [-+=] \(?[a-z]+)+\)?|%\(\w+\)s"
 )
 WORD = re.compile("[A-Za-z]{2,}")
 #: Half-width punctuation beside a Japanese letter: two letters, or a closing one.
