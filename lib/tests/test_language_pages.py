@@ -20,12 +20,12 @@ WORDS = "one two three four five six seven eight nine ten eleven twelve".split()
 WORDS_OF = {str(n): word for n, word in enumerate(WORDS, 1)} | {"20": "twenty", "100": "hundred"}
 #: Latin words of pages that are names, beside those of `test_language`.
 OF_PAGES = """
-    ARGS ARM Anthropic Azure BBQ BOM Batch CI CPU Coder Colab Ctrl Debian EuroEval Excel GB GPU
-    GitHub Google HELM Haswell Jupyter JupyterLab KoBBQ Linux Makefile Mann Markdown Nehalem Nejumi
-    Ollama POSIX Safari SkylakeX SmolLM Sphinx WSL Whitney Windows Zenodo abcdef bfloat conda cpp
-    export false float gettext id krippendorff llama loglikelihood macOS matplotlib numpy official
-    pingouin pip px recorded scipy statsmodels uv vLLM
-    GGUF MB MiB QuantFactory SIGKILL SIGTERM SQLite kB qwen smollm
+    ARGS ARM Anthropic Azure BBQ BOM Batch CI CPU Coder Colab Ctrl Debian EuroEval Excel GB GGUF GPU
+    GitHub Google HELM HTTPS Haswell Jupyter JupyterLab KoBBQ Linux MB Makefile Mann Markdown MiB
+    NaN Nehalem Nejumi Ollama PNG POSIX QuantFactory SIGKILL SIGTERM SQLite Safari SkylakeX SmolLM
+    Sphinx WSL Whitney Windows Zenodo abcdef bfloat conda cpp export false float gettext id kB
+    krippendorff llama loglikelihood macOS make matplotlib mypy nbval nh numpy official pandas
+    pingouin pip px qwen recorded ruff scipy sha smollm statsmodels uv vLLM
 """.split()
 #: Names of several words, and what a button says.
 PHRASES = re.compile("Alibaba Cloud|Apache License|Hugging Face|Run All")
