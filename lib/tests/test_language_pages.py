@@ -21,17 +21,17 @@ WORDS_OF = {str(n): word for n, word in enumerate(WORDS, 1)} | {"20": "twenty", 
 #: Latin words of pages that are names, beside those of `test_language`.
 OF_PAGES = """
     ARGS ARM AbleismBBQ Anthropic Azure BBQ BOM Batch CBBQ CI CPU CaBBQ CodeMeta Coder Colab
-    Croissant Ctrl Debian EsBBQ EuroEval Excel GB GGUF GPU GitHub Google HELM HTTPS Haswell Jupyter
-    JupyterLab KoBBQ Linux MB Makefile Mann Markdown MiB NaN Nehalem Nejumi Ollama PNG POSIX
-    QuantFactory SIGKILL SIGTERM SQLite Safari SkylakeX SmolLM Sphinx WSL Whitney Windows Zenodo
-    abcdef bfloat conda cpp export false float gettext id jsonschema kB krippendorff llama
-    loglikelihood macOS make matplotlib mlcroissant mypy nbval nh numpy official pandas pingouin pip
-    px qwen recorded ruff scipy sha smollm statsmodels uv vLLM
+    Croissant Ctrl Debian EsBBQ EuroEval Excel GB GGUF GPU GitHub Google Graubard HELM HTTPS Haswell
+    Jupyter JupyterLab KoBBQ Korn Linux MB Makefile Mann Markdown MiB NaN Nehalem Nejumi Ollama PNG
+    POSIX QuantFactory SIGKILL SIGTERM SQLite SVG Safari SkylakeX SmolLM Sphinx Vega WSL Whitney
+    Windows Zenodo Zstandard abcdef bfloat conda cpp export false float gettext id jsonschema kB
+    krippendorff llama loglikelihood macOS make matplotlib mlcroissant mypy nbconvert nbval nh numpy
+    official pandas pingouin pip px qwen recorded ruff scipy sha smollm statsmodels uv vLLM
 """.split()
 #: Names of several words, and what a button says.
 PHRASES = re.compile(
     "Alibaba Cloud|Apache License|Every Eval Ever|Hugging Face|Japanese Vicuna QA"
-    "|Process Run Crate|Run All"
+    "|Keep a Changelog|Process Run Crate|Run All"
 )
 
 
