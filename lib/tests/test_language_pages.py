@@ -46,7 +46,7 @@ def numbers(text):
 
 def prose(text):
     """A text without code and the places of links."""
-    return LINK.sub("]", CODE.sub(" ` ", text))
+    return LINK.sub("]", CODE.sub(" `` ", text))
 
 
 @pytest.mark.parametrize("path", CATALOGUES, ids=lambda path: path.stem)
