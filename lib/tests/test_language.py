@@ -58,6 +58,14 @@ WORD = re.compile("[A-Za-z]{2,}")
 HALF = re.compile(
     r"(?<=[ぁ-ヿ一-鿿々])(?:[,;:!?](?!\w)|[()]|\.(?=[ぁ-ヿ一-鿿々]|$))|[()](?=[ぁ-ヿ一-鿿々])"
 )
+#: Japanese letters beside which a Latin word (or `code`) has a blank, and a number has none.
+_OWN = "[ぁ-ヺー-ヿ一-鿿々]"
+BLANKS = re.compile(
+    rf"(?<={_OWN})[A-Za-z`]|[A-Za-z`](?={_OWN}(?<!さ)|さ(?!ん))"  # Aさん stands in items
+    rf"|(?<={_OWN}) (?=\d+(?:[.,]\d+)*(?:{_OWN}|[、。）]|$))"
+    rf"|(?<![A-Za-z)\]] )(?<![\w.,-])\d[\d.,]* (?={_OWN})"  # in "Python 3.11 以上" it ends a name
+    rf"|(?<={_OWN}) (?=\{{n(?:_\d)?\}}(?! [A-Z]))|(?<![A-Za-z)\]] )\{{n(?:_\d)?\}} (?={_OWN})"
+)
 
 
 class Message(NamedTuple):
@@ -152,6 +160,25 @@ def test_a_translation_is_japanese():
         gaps = (gap for line in one.japanese.splitlines() for gap in GAP.findall(line))
         wrong += [(one.file, one.japanese, gap) for gap in gaps]
         wrong += [(one.file, one.japanese, hit[0]) for hit in HALF.finditer(prose)]
+    assert wrong == []
+
+
+def test_a_blank_stands_beside_latin_words_and_none_beside_numbers():
+    """In all catalogues, the first page of a report, and the README."""
+    readme = (ROOT / "README.md").read_text("utf-8").partition("\n## 日本語")[2]
+    texts = {"README.md": re.sub(r"```.*?```|\[0\d ", "", readme, flags=re.DOTALL)}
+    page = (FOLDER.parent / "first_page.txt").read_text("utf-8")
+    texts["first_page.txt"] = re.sub(r"\{[{%#].*?[}%#]\}", "・", page, flags=re.DOTALL)
+    for path in FOLDER.rglob("*.po"):
+        with path.open(encoding="utf-8") as file:
+            own = [str(one.string) for one in read_po(file) if one.id]
+        texts[path.name] = "\n".join(one for one in own if not one.startswith(("^", "(?")))
+    wrong = [
+        (name, line[max(0, hit.start() - 8) : hit.end() + 8])
+        for name, text in texts.items()
+        for line in text.splitlines()
+        for hit in BLANKS.finditer(line)
+    ]
     assert wrong == []
 
 
