@@ -200,7 +200,7 @@ def test_a_notebook_says_the_same_numbers_and_marks(book):
         assert set(codes[0]) <= set(codes[1]), one
         seen = pages.tree(pages.markdown(one.japanese, FOLDER)).get_text()
         assert "**" not in seen, one
-        is_word = re.search(r"\w", NO_PROSE.sub("", one.japanese))
+        is_word = re.search(r"[^\W\d]{2}", NO_PROSE.sub("", one.japanese))
         assert JAPANESE.search(one.japanese) or not is_word, one
 
 
@@ -274,13 +274,16 @@ def run_in(paper: str, chosen: str, folder: Any, monkeypatch: pytest.MonkeyPatch
     frames = [one for one in vars(module).values() if isinstance(one, pd.DataFrame)]
     columns = (frame[name].dropna().unique() for frame in frames for name in DATA & {*frame})
     own = {*chain(*columns), *(one.user for one in module.study.prompts.values())}
-    seen.data.update(getattr(module, "asked", ()))  # names of prompts
-    seen.data.update(line.strip() for text in own for line in str(text).splitlines())
+    lines = {line.strip() for text in own for line in str(text).splitlines()}
+    words = {one.english for one in messages() if not one.context}  # ours, wherever they stand
+    seen.data.update(lines - words, getattr(module, "asked", ()))  # and names of prompts
     return seen
 
 
 #: Papers whose notebooks are run in both languages, all but one in `make test-all` only.
 SLOW_ALL = ("discrim_eval", "persona_jbbq", "logprob_judge", "inter_jbbq", "overview")
+#: The answer in a line about it, and, in brackets behind a measure, the prompt that was asked.
+RAW = re.compile(r"(?<= の回答：)\S+|（(?:basic|biased|debias|neutral)）")
 SLOW = [pytest.param(one, marks=pytest.mark.slow_all) for one in SLOW_ALL]
 
 
@@ -320,9 +323,7 @@ def is_data(text: str, data: set[str]) -> bool:
     return cut in data or (cut != text.strip() and any(one.startswith(cut) for one in data))
 
 
-def test_no_english_is_left_in_what_a_notebook_shows(both, request):
-    if request.node.callspec.params["both"] in ("inter_jbbq", "overview"):
-        pytest.skip("names of prompts and answers are not told from words yet (issue 56)")
+def test_no_english_is_left_in_what_a_notebook_shows(both):
     _, japanese = both
     # The glossary has English terms on purpose, and where the library defines them.
     tables = [table for table in japanese.tables if "英語" not in table[0]]
@@ -332,7 +333,7 @@ def test_no_english_is_left_in_what_a_notebook_shows(both, request):
     ours = {*"answers basic biased error filtered neutral prior unknown".split()}
     names = {*NAMES} - (ours - japanese.data) | {"acc"}
     left = set()
-    for line in "\n".join(texts).splitlines():
+    for line in RAW.sub("", "\n".join(texts)).splitlines():
         ours = "：".join(part for part in line.split("：") if not is_data(part, japanese.data))
         left |= {(word, line) for word in WORD.findall(NO_PROSE.sub("", ours)) if word not in names}
     assert left == set()
