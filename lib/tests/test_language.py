@@ -171,13 +171,13 @@ def test_a_blank_stands_beside_latin_words_and_none_beside_numbers():
     texts["first_page.txt"] = re.sub(r"\{[{%#].*?[}%#]\}", "・", page, flags=re.DOTALL)
     for path in FOLDER.rglob("*.po"):
         with path.open(encoding="utf-8") as file:
-            own = [str(one.string) for one in read_po(file) if one.id]
+            own = [re.sub("`[^`]*`", "`", str(one.string)) for one in read_po(file) if one.id]
         texts[path.name] = "\n".join(one for one in own if not one.startswith(("^", "(?")))
     wrong = [
         (name, line[max(0, hit.start() - 8) : hit.end() + 8])
         for name, text in texts.items()
         for line in text.splitlines()
-        for hit in BLANKS.finditer(line)
+        for hit in BLANKS.finditer(re.sub(r"^(?:\*\*)?\d+\. ", "", line))
     ]
     assert wrong == []
 
