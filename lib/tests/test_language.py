@@ -37,11 +37,11 @@ WHOLE = [
 #: Latin words that stand in Japanese texts: names, marks of statistics, what is written in code.
 NAMES = """
     AI API AUC BBQ BH BS Claude CoT CSV EuroEval Fisher Gladen GPL GPT GRIM HELM HTML HTTP
-    Instruct JBBQ JBNLI JSON JSONL JUBAKU Katayori KoBBQ LLM METR MIT Nejumi NIST None OoC OpenAI
-    OWASP PandaLM Parrish PDF Pearson PPI Python Qwen README Rogan SD Sonnet Spearman SSQA
-    Thinking URL UTF YAML Yates abs al answers basic basicP biased bn check debias error et
-    filtered invalid len ln log nan nb neutral ok oss paraP permutation prior refusal test
-    truncated unknown
+    Instruct JBBQ JBNLI JSON JSONL JUBAKU Katayori KoBBQ LLM METR MIT Nejumi NIST None NumPy OoC
+    OpenAI OWASP PandaLM Parrish PDF Pearson PNG PPI Python QA Qwen README Rogan SD Sonnet Spearman
+    SQLite SSQA Thinking URL UTF Vicuna WAL YAML Yates abs al answers basic basicP biased bn check
+    debias error et filtered invalid len ln log nan nb neutral ok oss paraP permutation prior
+    refusal test truncated unknown
 """.split()
 #: Commands, which lines of the terminal show; there names of options and fields stand alone.
 COMMANDS = re.compile(

@@ -1,15 +1,18 @@
 """The pages in Japanese: a catalogue is whole, and says and links what the English does."""
 
+import ast
+import inspect
 import itertools
 import re
 from collections import Counter
+from collections.abc import Iterator
 
 import pytest
 from babel.messages.pofile import read_po
 from test_language import FOLDER, HALF, NAMES, NO_PROSE, WORD
 from test_words import GAP
 
-from katayori import language
+from katayori import language, paths
 from katayori_tools import pages
 
 CATALOGUES = sorted((FOLDER / "pages").glob("*.po"))
@@ -98,3 +101,54 @@ def test_pages_are_no_texts_of_notebooks(monkeypatch):
     monkeypatch.setenv("KATAYORI_LANG", "ja")
     assert language.told("read") == "読み取り方"
     assert language.told("Your own data") == "Your own data"
+
+
+# -- pages of the interface ------------------------------------------------------------------------
+
+#: What `interface.md` lists.
+ROOMS = ("metrics", "papers", "report", "data", "prompting")
+#: A comment that documents names of a module, and these names.
+DOCUMENTED = re.compile(r"((?:^#:.*\n)+)((?:\w+, )*\w+)\s*[:=]", re.MULTILINE)
+#: What Python says of a field of a named tuple.
+OF_A_FIELD = "Alias for field number {n}"
+
+
+def documented(source: str) -> Iterator[str]:
+    """The docstrings of a module that its page shows: its own, and those of public names."""
+
+    def public(nodes):
+        kinds = (ast.FunctionDef, ast.ClassDef)
+        return [one for one in nodes if isinstance(one, kinds) and not one.name.startswith("_")]
+
+    tree = ast.parse(source)
+    names = public(tree.body)
+    members = [public(one.body) for one in names if isinstance(one, ast.ClassDef)]
+    yield from filter(None, map(ast.get_docstring, [tree, *names, *itertools.chain(*members)]))
+    for comment, named in DOCUMENTED.findall(source):
+        if not all(name.startswith("_") for name in named.split(", ")):
+            yield comment.replace("#:", "")
+
+
+def test_what_the_interface_says_of_a_name_is_in_its_catalogue():
+    """The first paragraphs on the pages of the interface, each as one line, and no others."""
+    files = [
+        file
+        for room in ROOMS
+        for file in (paths.root() / "lib" / "katayori" / room).rglob("*.py")
+        if not file.stem.endswith("schema")
+    ]
+    texts = itertools.chain(*(documented(file.read_text("utf-8")) for file in files))
+    first = {" ".join(inspect.cleandoc(one).split("\n\n")[0].split()) for one in texts}
+    held = {english for english, _ in messages(FOLDER / "interface.po")}
+    assert {*first, OF_A_FIELD} - held == set()
+    assert held - {*first, OF_A_FIELD} == set(), "left over"
+
+
+def test_the_interface_shows_names_as_code():
+    """Of a name Sphinx wants a blank or punctuation on both sides."""
+    letter = "ぁ-ヺー-ヿ一-鿿々"
+    for english, japanese in messages(FOLDER / "interface.po"):
+        assert {*CODE.findall(english)} <= {*CODE.findall(japanese)}, (english, japanese)
+        pieces = CODE.split(japanese)
+        assert not any(re.match(rf"[{letter}（「]", one) for one in pieces[1:]), japanese
+        assert not any(re.search(rf"[{letter}）」]$", one) for one in pieces[:-1]), japanese
