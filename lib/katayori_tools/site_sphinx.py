@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from sphinx.search.en import SearchEnglish
 
+from katayori.language import told
 from katayori.report.tables import visible
 from katayori_tools import pages
 
@@ -74,6 +75,17 @@ def _finish(app: "Sphinx", error: Exception | None) -> None:
         path.write_text(with_policy(named), encoding="utf-8", newline="\n")
 
 
+# -- docstrings ------------------------------------------------------------------------------------
+
+
+def _summary(app: "Sphinx", what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
+    """Says the first paragraph of a docstring in the reader's language, on a page or in a table."""
+    end = lines.index("") if "" in lines else len(lines)
+    summary = " ".join(map(str.strip, lines[:end]))
+    if (shown := told(summary, "interface")) != summary:
+        lines[:end] = [shown]
+
+
 # -- search ----------------------------------------------------------------------------------------
 
 #: Hiragana, katakana and Chinese characters, which are written without blanks between words.
@@ -110,6 +122,7 @@ class Words(SearchEnglish):
 def setup(app: "Sphinx") -> dict[str, Any]:
     """Called by Sphinx."""
     app.add_search_language(Words)
+    app.connect("autodoc-process-docstring", _summary, priority=400)  # before napoleon's
     app.connect("html-page-context", _body, priority=900)
     app.connect("build-finished", _finish)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

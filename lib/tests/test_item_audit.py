@@ -51,7 +51,7 @@ def test_ids_of_the_second_edition_are_no_ids_of_the_first(paper):
 def test_the_card_of_study_sets_counts_the_items_of_each():
     text = (paths.data_dir() / "study" / "README.md").read_text("utf-8")
     for one in (one for paper in paper_ids() for one in sets_of(paper)):
-        row = f"| {one.edition} | {one.paper} | {one.name} | {len(one.items):,}"
+        row = f"| {one.edition} | {one.paper} | `{one.name}` | {len(one.items):,}"
         # Of a third edition the card adds how many are new.
         assert f"{row} |" in text or re.search(rf"{re.escape(row)}, [\d,]+ of them new \|", text)
 

@@ -37,11 +37,11 @@ WHOLE = [
 #: Latin words that stand in Japanese texts: names, marks of statistics, what is written in code.
 NAMES = """
     AI API AUC BBQ BH BS Claude CoT CSV EuroEval Fisher Gladen GPL GPT GRIM HELM HTML HTTP
-    Instruct JBBQ JBNLI JSON JSONL JUBAKU Katayori KoBBQ LLM METR MIT Nejumi NIST None OoC OpenAI
-    OWASP PandaLM Parrish PDF Pearson PPI Python Qwen README Rogan SD Sonnet Spearman SSQA
-    Thinking URL UTF YAML Yates abs al answers basic basicP biased bn check debias error et
-    filtered invalid len ln log nan nb neutral ok oss paraP permutation prior refusal test
-    truncated unknown
+    Instruct JBBQ JBNLI JSON JSONL JUBAKU Katayori KoBBQ LLM METR MIT Nejumi NIST None NumPy OoC
+    OpenAI OWASP PandaLM Parrish PDF Pearson PNG PPI Python QA Qwen README Rogan SD Sonnet Spearman
+    SQLite SSQA Thinking URL UTF Vicuna WAL YAML Yates abs al answers basic basicP biased bn check
+    debias error et filtered invalid len ln log nan nb neutral ok oss paraP permutation prior
+    refusal test truncated unknown
 """.split()
 #: Commands, which lines of the terminal show; there names of options and fields stand alone.
 COMMANDS = re.compile(
@@ -57,6 +57,14 @@ WORD = re.compile("[A-Za-z]{2,}")
 #: Half-width punctuation beside a Japanese letter: two letters, or a closing one.
 HALF = re.compile(
     r"(?<=[ぁ-ヿ一-鿿々])(?:[,;:!?](?!\w)|[()]|\.(?=[ぁ-ヿ一-鿿々]|$))|[()](?=[ぁ-ヿ一-鿿々])"
+)
+#: Japanese letters beside which a Latin word (or `code`) has a blank, and a number has none.
+_OWN = "[ぁ-ヺー-ヿ一-鿿々]"
+BLANKS = re.compile(
+    rf"(?<={_OWN})[A-Za-z`]|[A-Za-z`](?={_OWN}(?<!さ)|さ(?!ん))"  # Aさん stands in items
+    rf"|(?<={_OWN}) (?=\d+(?:[.,]\d+)*(?:{_OWN}|[、。）]|$))"
+    rf"|(?<![A-Za-z)\]] )(?<![\w.,-])\d[\d.,]* (?={_OWN})"  # in "Python 3.11 以上" it ends a name
+    rf"|(?<={_OWN}) (?=\{{n(?:_\d)?\}}(?! [A-Z]))|(?<![A-Za-z)\]] )\{{n(?:_\d)?\}} (?={_OWN})"
 )
 
 
@@ -155,6 +163,25 @@ def test_a_translation_is_japanese():
     assert wrong == []
 
 
+def test_a_blank_stands_beside_latin_words_and_none_beside_numbers():
+    """In all catalogues, the first page of a report, and the README."""
+    readme = (ROOT / "README.md").read_text("utf-8").partition("\n## 日本語")[2]
+    texts = {"README.md": re.sub(r"```.*?```|\[0\d ", "", readme, flags=re.DOTALL)}
+    page = (FOLDER.parent / "first_page.txt").read_text("utf-8")
+    texts["first_page.txt"] = re.sub(r"\{[{%#].*?[}%#]\}", "・", page, flags=re.DOTALL)
+    for path in FOLDER.rglob("*.po"):
+        with path.open(encoding="utf-8") as file:
+            own = [re.sub("`[^`]*`", "`", str(one.string)) for one in read_po(file) if one.id]
+        texts[path.name] = "\n".join(one for one in own if not one.startswith(("^", "(?")))
+    wrong = [
+        (name, line[max(0, hit.start() - 8) : hit.end() + 8])
+        for name, text in texts.items()
+        for line in text.splitlines()
+        for hit in BLANKS.finditer(re.sub(r"^(?:\*\*)?\d+\. ", "", line))
+    ]
+    assert wrong == []
+
+
 @pytest.mark.parametrize("book", WHOLE)
 def test_a_notebook_says_the_same_numbers_and_marks(book):
     """Numbers in digits, code and bold words are those of the English; marks are seen as such."""
@@ -173,7 +200,7 @@ def test_a_notebook_says_the_same_numbers_and_marks(book):
         assert set(codes[0]) <= set(codes[1]), one
         seen = pages.tree(pages.markdown(one.japanese, FOLDER)).get_text()
         assert "**" not in seen, one
-        is_word = re.search(r"\w", NO_PROSE.sub("", one.japanese))
+        is_word = re.search(r"[^\W\d]{2}", NO_PROSE.sub("", one.japanese))
         assert JAPANESE.search(one.japanese) or not is_word, one
 
 
@@ -247,13 +274,16 @@ def run_in(paper: str, chosen: str, folder: Any, monkeypatch: pytest.MonkeyPatch
     frames = [one for one in vars(module).values() if isinstance(one, pd.DataFrame)]
     columns = (frame[name].dropna().unique() for frame in frames for name in DATA & {*frame})
     own = {*chain(*columns), *(one.user for one in module.study.prompts.values())}
-    seen.data.update(getattr(module, "asked", ()))  # names of prompts
-    seen.data.update(line.strip() for text in own for line in str(text).splitlines())
+    lines = {line.strip() for text in own for line in str(text).splitlines()}
+    words = {one.english for one in messages() if not one.context}  # ours, wherever they stand
+    seen.data.update(lines - words, getattr(module, "asked", ()))  # and names of prompts
     return seen
 
 
 #: Papers whose notebooks are run in both languages, all but one in `make test-all` only.
 SLOW_ALL = ("discrim_eval", "persona_jbbq", "logprob_judge", "inter_jbbq", "overview")
+#: The answer in a line about it, and, in brackets behind a measure, the prompt that was asked.
+RAW = re.compile(r"(?<= の回答：)\S+|（(?:basic|biased|debias|neutral)）")
 SLOW = [pytest.param(one, marks=pytest.mark.slow_all) for one in SLOW_ALL]
 
 
@@ -293,9 +323,7 @@ def is_data(text: str, data: set[str]) -> bool:
     return cut in data or (cut != text.strip() and any(one.startswith(cut) for one in data))
 
 
-def test_no_english_is_left_in_what_a_notebook_shows(both, request):
-    if request.node.callspec.params["both"] in ("inter_jbbq", "overview"):
-        pytest.skip("names of prompts and answers are not told from words yet (issue 56)")
+def test_no_english_is_left_in_what_a_notebook_shows(both):
     _, japanese = both
     # The glossary has English terms on purpose, and where the library defines them.
     tables = [table for table in japanese.tables if "英語" not in table[0]]
@@ -305,7 +333,7 @@ def test_no_english_is_left_in_what_a_notebook_shows(both, request):
     ours = {*"answers basic biased error filtered neutral prior unknown".split()}
     names = {*NAMES} - (ours - japanese.data) | {"acc"}
     left = set()
-    for line in "\n".join(texts).splitlines():
+    for line in RAW.sub("", "\n".join(texts)).splitlines():
         ours = "：".join(part for part in line.split("：") if not is_data(part, japanese.data))
         left |= {(word, line) for word in WORD.findall(NO_PROSE.sub("", ours)) if word not in names}
     assert left == set()

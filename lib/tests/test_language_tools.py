@@ -194,7 +194,7 @@ def test_the_doctor_speaks_japanese(japanese, monkeypatch, capsys):
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     doctor.doctor()
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0].split() == ["正常", "ディスク、キャッシュ", "空き", "9.0", "GB（x）"]
+    assert lines[0].split() == ["正常", "ディスク、キャッシュ", "空き9.0", "GB（x）"]
     [openai] = [line for line in lines if "API キーが必要です。環境変数 OPENAI_API_KEY" in line]
     assert width_of(lines[0].partition("空き")[0]) == width_of(openai.partition("API")[0]) == 36
     assert not any(ENGLISH.search(line) for line in lines)

@@ -371,7 +371,7 @@ JUDGES = {
     "sim-judge-leaning": {"quality": 2.5, "length": 0.0, "first": 3.0, "call": 0.8},
     "sim-judge-long": {"quality": 0.0, "length": 0.1, "first": 0.0, "call": 0.8},
 }
-#: Log weight of C. A score of s gives A the weight s/2 and B -s/2: C is likeliest for |s| < 1.5.
+#: Log weight of C. A score of s gives A the weight s/2 and B -s/2: C is likeliest for `|s| < 1.5`.
 JUDGE_TIE = 0.75
 JUDGE_OTHER = 0.05  # probability of all other tokens
 

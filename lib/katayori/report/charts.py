@@ -348,10 +348,14 @@ def _height(chart: Chart, marks: pd.DataFrame, rows: list[str]) -> float:
 
 def _row(chart: Chart, marks: pd.DataFrame, rows: list[str]) -> float:
     """Inches of a row of a panel."""
-    lines = max(wrapped(name, ROW_NAME).count("\n") + 1 for name in rows)
+    lines = max(_row_name(chart, name).count("\n") + 1 for name in rows)
     most = marks.groupby(["panel", "row"]).size().max()
     own = {"dots": 0.12 + LANE * most, "grid": ANSWERS}.get(chart.kind, ROW)
     return float(max(own, 0.06 + 0.19 * lines))
+
+
+def _row_name(chart: Chart, name: str) -> str:
+    return wrapped(told(name, chart.row or ""), ROW_NAME)
 
 
 def _draw_panel(
@@ -360,7 +364,7 @@ def _draw_panel(
     """The rows' names, the marks, and what they are compared with."""
     if chart.kind not in ("lines", "scatter"):
         above = LINE * len(_named(chart)) / _row(chart, shared.marks, rows)
-        names = [wrapped(name, ROW_NAME) for name in rows]
+        names = [_row_name(chart, name) for name in rows]
         ax.set(yticks=range(len(rows)), yticklabels=names, ylim=(len(rows) - 0.5, -0.5 - above))
         ax.grid(visible=False, axis="both" if chart.kind == "grid" else "y")
     KINDS[chart.kind](ax, chart, marks.assign(height=marks["row"].map(rows.index)), shared)
