@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from katayori import paths
+from katayori import language, paths
 from katayori.data import logs as reader
 from katayori.data.logs import Log, columns_named, columns_there, commonest, listed
 from katayori.errors import KatayoriError, expect
@@ -34,7 +34,15 @@ from katayori.papers import log_kinds
 from katayori.report.first_page import VALID_ENOUGH, percent
 from katayori.report.run import COUNTS, harmless
 from katayori.report.tables import show, visible
-from katayori_tools.pages import MEANING, REPORT_STYLE, document, drawable, readable, svg_of
+from katayori_tools.pages import (
+    MEANING,
+    REPORT_STYLE,
+    document,
+    drawable,
+    in_language,
+    readable,
+    svg_of,
+)
 
 COLUMNS = (
     "source measure cell value n n_invalid clusters ci_low ci_high p p_holm status why".split()
@@ -158,7 +166,10 @@ def chosen(frame: pd.DataFrame, kind: str, names: Mapping[str, str]) -> tuple[st
     if fitting:
         told = " and ".join(fitting)
         raise KatayoriError(f"the columns fit the kinds {told}; say which: --kind {fitting[0]}")
-    needs = "; ".join(f"{one} lacks {', '.join(told)}" for one, told in lacks.items())
+    between = ", " if paths.language() == "en" else "、"
+    needs = "; ".join(
+        f"{one} lacks {between.join(map(language.told, absent))}" for one, absent in lacks.items()
+    )
     raise KatayoriError(
         f"no kind of log fits: {needs}; columns there: {columns_there(frame)};"
         " name yours by --column NAME=COLUMN, the kind by --kind"
@@ -460,11 +471,12 @@ def page_of(
         percent=percent,
         valid=show(valid, caption="Valid answers"),
         picture=figure(pd.concat(tables.values()), about["figure"]),
+        alt=language.told("Values with their 95 % intervals, as in the tables below"),
         sections=[(listed()["sections"][name], _table(own)) for name, own in tables.items()],
         notes=log.notes,
     )
-    heading = visible(f"{files[0].stem}: {about['about']}")
-    return document(heading, readable(visible(body)), style=REPORT_STYLE)
+    heading = visible(f"{files[0].stem}: {language.told(about['about'])}")
+    return document(heading, readable(in_language(visible(body))), style=REPORT_STYLE)
 
 
 def _table(table: pd.DataFrame) -> Any:

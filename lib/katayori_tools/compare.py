@@ -19,6 +19,7 @@ import pandas as pd
 
 from katayori import paths, run_folders
 from katayori.errors import KatayoriError
+from katayori.language import told
 from katayori.metrics.intervals import with_interval
 from katayori.metrics.verdicts import UNREADABLE
 from katayori.report.headlines import (
@@ -34,6 +35,7 @@ from katayori.report.headlines import (
 from katayori.report.run import FIELDS, harmless
 from katayori_tools import notebooks, reproduce
 from katayori_tools.choices import NotebookRun, Papers
+from katayori_tools.planning import straight
 
 SHOWN = 40  # values that are printed of `RUNS=`
 #: What tells the rows of a run apart.
@@ -235,7 +237,8 @@ def compare(
         frame = side_by_side(chosen(names, profile, wanted))
         path = _written(frame, names)
         shown = frame.head(SHOWN)[["paper", "measure", "name", "shown", "n"]]
-        print(shown.to_string(index=False, na_rep="-"))
+        words = {one: shown[one].map(told, na_action="ignore") for one in ("measure", "shown")}
+        print(straight(shown.assign(**words), na_rep="-"))
         print(f"{len(frame)} values of {frame['name'].nunique()} models: {path}", file=sys.stderr)
         return
     if runs or not a or not b:
@@ -244,11 +247,11 @@ def compare(
             ' RUNS="<run or model> <run or model> ..."'
         )
     sides = _pair([a, b], profile, wanted)
-    frame, told = join(*sides), contrasts(*sides)
+    frame, headlines = join(*sides), contrasts(*sides)
     path = _written(frame, [a, b])
-    _written(told, [a, b], "-headlines")
-    note = fill(NOTE if len(told) else "neither has a headline", WIDTH)
-    print(f"A = {a}, B = {b}", *lines(told), "", note, sep="\n")
+    _written(headlines, [a, b], "-headlines")
+    note = fill(NOTE if len(headlines) else "neither has a headline", WIDTH)
+    print(f"A = {a}, B = {b}", *lines(headlines), "", note, sep="\n")
     print(f"{(~frame['headline']).sum()} more rows (by category, topic, test ...) in {path}")
 
 

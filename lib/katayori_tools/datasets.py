@@ -18,7 +18,9 @@ from urllib.parse import urlsplit
 from katayori.data import catalogue
 from katayori.data.catalogue import Entry
 from katayori.errors import KatayoriError, UnavailableError, expect
+from katayori.language import told
 from katayori_tools.environment import find_pip
+from katayori_tools.planning import straight
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -48,7 +50,11 @@ def data(datasets: Sequence[str] = ()) -> int:
         except KatayoriError as error:  # say so and go on with the others
             failed = True
             print(f"katayori: {error}", file=sys.stderr)
-    print(table().drop(columns="title").to_string(index=False))
+    shown = table().drop(columns="title")
+    words = {
+        one: [told(text, one) for text in shown[one]] for one in ("licence", "access", "status")
+    }
+    print(straight(shown.assign(**words)))
     return 2 if failed and datasets else 0
 
 

@@ -218,7 +218,8 @@ def straight(table: "pd.DataFrame", **how: Any) -> str:
     import pandas as pd
 
     with pd.option_context("display.unicode.east_asian_width", True):
-        return table.rename(columns=told).to_string(index=False, **how)
+        names = {one: told(one, "heading") for one in table}
+        return table.rename(columns=names).to_string(index=False, **how)
 
 
 def _dollars(low: float, high: float) -> str:

@@ -36,9 +36,10 @@ REFUSING = [
     for package, names in {
         katayori_tools: """
             live collect asking planning doctor choices notebooks reproduce cli paper_files send
-            trace compare datasets""",
+            trace compare datasets batch record convert export analyse""",
         katayori: """
             errors paths profiles run_folders study report/headlines data/files data/catalogue
+            data/logs papers/log_kinds
             papers/items papers/answers prompting/answer_store prompting/exchange prompting/models
             prompting/prompts prompting/recordings prompting/requests prompting/store""",
     }.items()
@@ -115,7 +116,7 @@ def test_every_error_is_japanese(japanese, package, name):
         if re.search("[a-z]{3}", text):
             shown = printed(f"katayori: {text}")
             assert KANA.search(shown), text
-            assert not ENGLISH.search(shown), shown
+            assert not ENGLISH.search(re.sub("`[^`]*`", "", shown)), shown
 
 
 @pytest.mark.parametrize(
