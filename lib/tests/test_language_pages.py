@@ -105,8 +105,7 @@ def test_pages_are_no_texts_of_notebooks(monkeypatch):
 
 # -- pages of the interface ------------------------------------------------------------------------
 
-#: What `interface.md` lists.
-ROOMS = ("metrics", "papers", "report", "data", "prompting")
+INTERFACE = (paths.root() / "lib" / "pages" / "interface.md").read_text("utf-8")
 #: A comment that documents names of a module, and these names.
 DOCUMENTED = re.compile(r"((?:^#:.*\n)+)((?:\w+, )*\w+)\s*[:=]", re.MULTILINE)
 #: What Python says of a field of a named tuple.
@@ -129,11 +128,17 @@ def documented(source: str) -> Iterator[str]:
             yield comment.replace("#:", "")
 
 
+def test_the_page_of_the_interface_is_in_its_catalogue():
+    shown = re.sub("```.*?```", "", INTERFACE, flags=re.DOTALL).split("\n\n")
+    english = [one for one, _ in messages(FOLDER / "pages" / "interface.po")]
+    assert [" ".join(one.split()).removeprefix("# ") for one in shown if one.strip()] == english
+
+
 def test_what_the_interface_says_of_a_name_is_in_its_catalogue():
     """The first paragraphs on the pages of the interface, each as one line, and no others."""
     files = [
         file
-        for room in ROOMS
+        for room in re.findall(r"katayori\.(\w+)", INTERFACE)
         for file in (paths.root() / "lib" / "katayori" / room).rglob("*.py")
         if not file.stem.endswith("schema")
     ]
