@@ -33,9 +33,9 @@ from katayori.report.headlines import (
     side_by_side,
 )
 from katayori.report.run import FIELDS, harmless
+from katayori.report.tables import straight
 from katayori_tools import notebooks, reproduce
 from katayori_tools.choices import NotebookRun, Papers
-from katayori_tools.planning import straight
 
 SHOWN = 40  # values that are printed of `RUNS=`
 #: What tells the rows of a run apart.

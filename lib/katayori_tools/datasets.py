@@ -19,8 +19,8 @@ from katayori.data import catalogue
 from katayori.data.catalogue import Entry
 from katayori.errors import KatayoriError, UnavailableError, expect
 from katayori.language import told
+from katayori.report.tables import straight
 from katayori_tools.environment import find_pip
-from katayori_tools.planning import straight
 
 if TYPE_CHECKING:
     import pandas as pd

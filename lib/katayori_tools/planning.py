@@ -15,6 +15,7 @@ from katayori.prompting.answer_store import Store
 from katayori.prompting.models import Endpoint, Model, registry
 from katayori.prompting.requests import Request
 from katayori.prompting.store import store_path
+from katayori.report.tables import straight
 from katayori_tools import asking
 from katayori_tools.choices import Asking, Positive
 from katayori_tools.collect import AT_ONCE, approximate_tokens, ask_one, cost_of, limits_of
@@ -211,15 +212,6 @@ def _show(rows: list[dict[str, Any]]) -> None:
     written = [f"{frame[name].sum():,}" for name in ("output_tokens", "output_tokens_max")]
     print(TOKENS.format(f"{frame['input_tokens'].sum():,}", *written))
     print(HALF_WIDTH)
-
-
-def straight(table: "pd.DataFrame", **how: Any) -> str:
-    """A table for a terminal, its headings in the reader's language, wide letters counted twice."""
-    import pandas as pd
-
-    with pd.option_context("display.unicode.east_asian_width", True):
-        names = {one: told(one, "heading") for one in table}
-        return table.rename(columns=names).to_string(index=False, **how)
 
 
 def _dollars(low: float, high: float) -> str:

@@ -319,6 +319,15 @@ def simulated(name: str) -> "pd.DataFrame":
     return pd.concat([pd.read_csv(file) for file in files], ignore_index=True)
 
 
+def straight(table: "pd.DataFrame", **how: Any) -> str:
+    """A table for a terminal, its headings in the reader's language, wide letters counted twice."""
+    import pandas as pd
+
+    with pd.option_context("display.unicode.east_asian_width", True):
+        names = {one: told(str(one), "heading") for one in table}
+        return table.rename(columns=names).to_string(index=False, **how)
+
+
 def unwrap(value: Any) -> Any:
     """A numpy scalar as Python's own, pandas' NA and NaT as None, anything else as it is."""
     if hasattr(value, "item") and getattr(value, "ndim", 0) == 0:
