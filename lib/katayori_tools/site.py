@@ -392,7 +392,7 @@ def build(source: Path, target: Path) -> list[str]:
     if find_spec("sphinx") is None:
         raise KatayoriError("the pages need more packages; `make site` installs them")
     options = ["--quiet", "--no-color", "--jobs=auto", f"--doctree-dir={source}/../doctrees"]
-    command = [sys.executable, "-m", "sphinx", *options, source, target]
+    command = [sys.executable, "-m", "sphinx", *options, str(source), str(target)]
     done = subprocess.run(command, stderr=subprocess.PIPE, text=True, encoding="utf-8", check=False)
     lines = done.stderr.splitlines()
     if done.returncode:

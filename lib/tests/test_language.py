@@ -18,7 +18,7 @@ from matplotlib.text import Text
 from test_words import BOOKS, GAP, JAPANESE, ROOT
 
 from katayori import language, paths
-from katayori.report import Run, charts
+from katayori.report import Run, charts, tables
 from katayori.report.tables import Shown
 from katayori_tools import notebooks, pages
 from katayori_tools.choices import NotebookRun
@@ -218,11 +218,13 @@ class Seen(NamedTuple):
     tables: list[list[list[str]]]
     files: dict[str, bytes]
     data: set[str]
+    figures: list[charts.Figure]
 
 
 def taken(seen: Seen, value: Any) -> None:
     """Notes what a value shows: a table's cells, a figure's texts, a widget's parts."""
     if isinstance(value, charts.Figure):
+        seen.figures.append(value)
         seen.texts.extend(one.get_text() for one in value.findobj(Text))
     for part in getattr(value, "children", ()):
         seen.texts.append(str(getattr(part, "description", "")))
@@ -249,7 +251,7 @@ def run_in(paper: str, chosen: str, folder: Any, monkeypatch: pytest.MonkeyPatch
         folder = folder / "own"
         folder.mkdir()
     (job,) = planned(NotebookRun(papers=paper))
-    seen, printed = Seen([], [], {}, set()), io.StringIO()
+    seen, printed = Seen([], [], {}, set(), []), io.StringIO()
     module = types.ModuleType("notebook")
     vars(module)["display"] = lambda value: taken(seen, value)
     monkeypatch.setitem(sys.modules, "notebook", module)
@@ -315,6 +317,15 @@ def test_numbers_are_the_same_in_both_languages(both):
         assert [len(row) for row in one] == [len(row) for row in own]
         for cells in zip(chain(*one), chain(*own), strict=True):
             assert numbers(cells[0]) == numbers(cells[1]), cells
+
+
+@pytest.mark.slow_all
+def test_japanese_readers_see_the_picture_that_notebook_01_makes(tmp_path, monkeypatch):
+    """The English one is compared in `test_run`."""
+    seen = run_in("discrim_eval", "ja", tmp_path, monkeypatch)
+    [picture] = (ROOT / "notebooks" / "images").glob("*.ja.png")
+    assert picture.read_bytes() in [tables.display(one).data for one in seen.figures]
+    assert (ROOT / "README.md").read_text("utf-8").count(f"notebooks/images/{picture.name}") == 1
 
 
 def is_data(text: str, data: set[str]) -> bool:
