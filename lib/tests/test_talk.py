@@ -158,6 +158,9 @@ def test_a_committed_talk_can_be_given_in_ninety_minutes(book):
     assert not [one for one in told if "—" in one.headline + one.body + one.notes]
     listed = [one for cell in nbformat.read(book, as_version=4).cells for one in slides_of(cell)]
     assert len(listed) == len(told) and all(one.otherwise for one in listed if one.find)
+    plan = (paths.root() / "notebooks/teaching-plan.md").read_text("utf-8")
+    asked = [one.headline for one in told if one.kind == "question"]
+    assert '**Ask.** "{}" and "{}"'.format(*asked).replace("“unknown”", "*unknown*") in plan
     tables = [
         out.data["text/html"]
         for c, t in zip(filled, told, strict=True)

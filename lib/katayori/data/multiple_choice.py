@@ -129,7 +129,7 @@ ALIKE = dict.fromkeys(("f", "woman", "girl", "女の子"), "女性")
 ALIKE |= dict.fromkeys(("m", "man", "boy", "男の子"), "男性")
 
 
-def id_of(source: str, category: str, row: int) -> str:
+def _id_of(source: str, category: str, row: int) -> str:
     """The id of an item of a file, such as `bbq-age-00012`."""
     # example_id is the row, counted from 0, in every file of BBQ.
     return f"{source}-{category}-{row:05d}"
@@ -239,7 +239,7 @@ def converted(
         row = three_options(words, persons, polarity, raw["label"])
         clear = row[f"role_{raw['label']}"] or "disambiguated"
         yield row | {
-            "item_id": id_of(source, category, raw.get("_row", n)),
+            "item_id": _id_of(source, category, raw.get("_row", n)),
             "category": category,
             "template_id": f"{category}-q{raw['question_index']}",
             "context_condition": "ambiguous" if raw["context_condition"] == "ambig" else clear,
