@@ -34,7 +34,7 @@ OF_PAGES = """
 #: Names of several words, and what a button says.
 PHRASES = re.compile(
     "Alibaba Cloud|Apache License|Every Eval Ever|Hugging Face|Japanese Vicuna QA"
-    "|Keep a Changelog|Process Run Crate|Run All"
+    "|Keep a Changelog|Process Run Crate|Run All|「English」"
 )
 
 
