@@ -457,8 +457,12 @@ def site(
     is_known = profile in profiles.shipped() or Path(profile).is_file()
     settings = profiles.load(profile) if is_known else {"name": profile, "answers": "live"}
     base = run_folders.only_run(settings, notebooks.names(models), run_folders.run_label())
+    books, _ = _books(base, "")
+    if not models and books and settings["answers"] in run_folders.OF_MODELS:
+        about = run_folders.noted(next(iter(books.values())).parent, "provenance.json")
+        models = " ".join(about.get("parameters", {}).get("models", ()))
     again = f"PROFILE={profile}" + (f" MODELS='{models}'" if models else "")
-    if not _books(base, again)[0]:
+    if not books:
         raise KatayoriError(
             f"no notebook of the profile '{profile}' has been run: make reproduce {again}"
         )
