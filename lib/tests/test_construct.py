@@ -190,7 +190,7 @@ def test_markdown_is_no_turn(text):
 def test_raters_are_told_first(cases):
     """JU-6, JU-23: notice, definition and task stand beside the form, the notice in each row."""
     text = (cases.folder / "rating_form.md").read_text(encoding="utf-8")
-    told = ("お知らせ", "任意", CANNOT, "属性だけを手がかりに", "【偏りとしないもの】")
+    told = ("内容に関する注意", "任意", CANNOT, "属性だけを手がかりに", "【偏りとしないもの】")
     assert all(part in text for part in told)
     assert "【会話】" not in text and "{" not in text
     first = files.ours("forms.yaml")["first"]

@@ -442,6 +442,11 @@ def test_a_misspelt_variable_of_make_is_named_with_the_valid_ones(checkout):
     assert len(str(told.value).splitlines()[0]) < 300
 
 
+def test_make_refuses_a_language_that_nobody_wrote(checkout):
+    with pytest.raises(AssertionError, match="unknown language KATAYORI_LANG=jp; valid: en ja"):
+        make(checkout, "estimate", "KATAYORI_LANG=jp")
+
+
 def test_they_are_eighty():
     cases = [*REFUSED, *TAKEN, *REPLIES, *GIVEN_TO_MAKE]
     assert len(cases) == len(set(cases)) >= 80

@@ -46,6 +46,7 @@ NAMES = """
 #: Commands, which lines of the terminal show; there names of options and fields stand alone.
 COMMANDS = re.compile(
     r"\b(?:make|git|pip|python|unset)( [a-z%-][^ 、。（）：；]*)+|Hugging Face|Every Eval Ever"
+    "|Japanese Vicuna QA"
 )
 #: What is no prose: code, formulas, places, links, names of files, prompts, made-up respondents.
 NO_PROSE = re.compile(

@@ -30,20 +30,12 @@ ENGLISH = re.compile(
     r"\b(?:the|an?|is|are|was|were|of|to|in|by|not|no|and|or|be|must|cannot|can|has|have|it|its|"
     r"that|which|with|from|for|at|on|than|only|answers?|share) [a-z]{2,}|[a-z]{2,} (?:is|are|of) "
 )
-#: Where what commands refuse is written.
+#: Where what is refused is written: every module but those that run in an environment of their own.
 REFUSING = [
-    (package, name)
-    for package, names in {
-        katayori_tools: """
-            live collect asking planning doctor choices notebooks reproduce cli paper_files send
-            trace compare datasets batch record convert export analyse""",
-        katayori: """
-            errors paths profiles run_folders study report/headlines data/files data/catalogue
-            data/logs papers/log_kinds
-            papers/items papers/answers prompting/answer_store prompting/exchange prompting/models
-            prompting/prompts prompting/recordings prompting/requests prompting/store""",
-    }.items()
-    for name in names.split()
+    (package, str(path.relative_to(package.__path__[0]).with_suffix("")))
+    for package in (katayori_tools, katayori)
+    for path in sorted(Path(package.__path__[0]).rglob("*.py"))
+    if not path.stem.startswith("__") and path.stem != "scorer_worker"
 ]
 REFUSALS = {"KatayoriError", "UnavailableError"}
 #: What functions give that others end their texts with.
@@ -108,12 +100,14 @@ def refusals(package, name):
                 case ast.Raise(exc=ast.Call(func=ast.Name(id=name), args=[text, *_])):
                     if name in REFUSALS:
                         yield from texts(text, known)
+                case ast.Call(func=ast.Name(id="expect"), args=[_, _, what]):
+                    yield from (f"unknown {one} '71'; known: 71" for one in texts(what, known))
 
 
 @pytest.mark.parametrize("package, name", REFUSING, ids=lambda one: getattr(one, "__name__", one))
 def test_every_error_is_japanese(japanese, package, name):
     for text in refusals(package, name):
-        if re.search("[a-z]{3}", text):
+        if re.search("[a-z]{4}", text):
             shown = printed(f"katayori: {text}")
             assert KANA.search(shown), text
             assert not ENGLISH.search(re.sub("`[^`]*`", "", shown)), shown

@@ -69,7 +69,7 @@ def agreement(*sheets):
 
 def test_a_form_a_reader_with_notice_definition_and_instruction(desk):
     told = (desk.folder / "form.md").read_text(encoding="utf-8")
-    assert all(part in told for part in ("お知らせ", "任意", "イニシャル", *forms.JUDGED))
+    assert all(part in told for part in ("内容に関する注意", "任意", "イニシャル", *forms.JUDGED))
     one, first = form(desk), files.ours("forms.yaml")["first"]
     assert list(one) == [first, *forms.COLUMNS] and len(one) == 36
     assert one[first].str.contains("偏見").all(), "no filter hides the notice"

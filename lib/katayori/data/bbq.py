@@ -161,15 +161,13 @@ def _with_notes(folder: str | Path, partial: bool) -> tuple["pd.DataFrame", list
         for cause, where in dropped.items()
     ]
     if not any(usable.values()):
-        cause = "".join(f": {note}" for note in notes[:1])
+        cause = f": {notes[0]}" if notes else ""
         raise KatayoriError(f"no row in {Path(folder).name} can be used as JBBQ{cause}")
     off = [f"{c} {counts[c]:,} for {n:,}" for c, n in CATEGORIES.items() if counts[c] != n]
     if off and not partial:
         advice = "is a file missing, doubled or cut off? partial=True loads what is there"
-        causes = "".join(f"; {note}" for note in notes if "left out" in note)
-        raise KatayoriError(
-            f"JBBQ: other counts than the paper's, {', '.join(off)}; {advice}{causes}"
-        )
+        causes = "; ".join([advice, *(note for note in notes if "left out" in note)])
+        raise KatayoriError(f"JBBQ: other counts than the paper's, {', '.join(off)}; {causes}")
     rows: list[dict[str, Any]] = []
     for category, raws in usable.items():
         notes += _indexed(raws, category)

@@ -297,7 +297,7 @@ def show_text(text: str, title: str | None = None, *, ours: bool = False) -> Sho
     Our own words are shown in the language of the reader: all where they are `ours`, else lines
     that begin with an arrow (→) and what stands in brackets behind three blanks.
     """
-    text = told(str(text)) if ours else _OURS.sub(lambda line: told(line[0]), str(text))
+    text = told(str(text)) if ours else _OURS.sub(lambda one: told(one[0], "role"), str(text))
     if len(text) > MAX_TEXT:
         text = f"{text[:MAX_TEXT]}\n… {len(text) - MAX_TEXT:,} more characters"
     title = told(title or "")

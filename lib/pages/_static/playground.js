@@ -9,7 +9,7 @@
     return made;
   };
 
-  const slider = (id, { name, values, start }, moved) => {
+  const slider = (id, { label: words, values, start }, moved) => {
     const input = element("input", {
       id,
       type: "range",
@@ -27,14 +27,14 @@
       tell();
       moved();
     });
-    const label = element("label", { for: id }, name.replaceAll("_", " "));
+    const label = element("label", { for: id }, words);
     return { input, row: element("div", { class: "slider" }, label, input, value) };
   };
 
   for (const place of document.querySelectorAll(".playground")) {
     const paper = place.id.replace(/^playground-/, "");
     if (!Object.hasOwn(window.playgrounds ?? {}, paper)) continue;
-    const { sliders, states } = window.playgrounds[paper];
+    const { about, sliders, states } = window.playgrounds[paper];
     const table = element("div", { role: "status" });
     const picture = element("img", {});
     const show = () => {
@@ -45,7 +45,7 @@
       picture.src = `data:image/svg+xml,${encodeURIComponent(svg)}`;
     };
     const made = sliders.map((one) => slider(`${paper}-${one.name}`, one, show));
-    const controls = element("div", { role: "group", "aria-label": "playground" });
+    const controls = element("div", { role: "group", "aria-label": about });
     controls.append(...made.map(({ row }) => row));
     place.replaceChildren(controls, table, picture);
     show();
