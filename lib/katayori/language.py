@@ -14,6 +14,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from katayori import paths
+from katayori.errors import KatayoriError
 
 _PLACE = re.compile(r"\{(\w+)\}")
 #: A place as `_pattern` has it.
@@ -175,9 +176,19 @@ class _Printed:
         return getattr(self._stream, name)
 
 
+def _traceback(error: KatayoriError) -> list[str]:
+    """What IPython shows of an error: its own lines, and in them the message as readers see it."""
+    from IPython.core.getipython import get_ipython
+
+    shell: Any = get_ipython()
+    lines = shell.InteractiveTB.structured_traceback(type(error), error, error.__traceback__)
+    return [line.replace(str(error), _printed(str(error))) for line in lines]
+
+
 def print_in_language() -> None:
     """From now on what this process prints is in the language that KATAYORI_LANG names."""
     if paths.language() != "en":
+        KatayoriError._render_traceback_ = _traceback  # type: ignore[attr-defined]
         for name in ("stdout", "stderr"):
             stream = getattr(sys, name)
             if not isinstance(stream, _Printed):

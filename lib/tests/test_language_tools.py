@@ -8,6 +8,7 @@ import re
 import subprocess
 from importlib import import_module
 from pathlib import Path
+from types import SimpleNamespace
 
 import pandas as pd
 import pytest
@@ -17,6 +18,7 @@ from test_first_page import answers, made
 import katayori
 import katayori_tools
 from katayori import language, paths
+from katayori.errors import KatayoriError
 from katayori.language import print_in_language
 from katayori.papers.answers import how_to_ask
 from katayori.report import first_page, headlines
@@ -210,6 +212,18 @@ def test_streams_are_wrapped_once(japanese, monkeypatch):
     import sys
 
     assert sys.stdout.getvalue() == "最新です\n"
+
+
+def test_a_notebook_shows_an_error_in_japanese(japanese, monkeypatch):
+    """Only what IPython shows: the message itself stays English."""
+    own = SimpleNamespace(structured_traceback=lambda kind, error, _: ["----> 1", f"{error}"])
+    shell = SimpleNamespace(InteractiveTB=own)
+    monkeypatch.setattr("IPython.core.getipython.get_ipython", lambda: shell)
+    monkeypatch.setattr(KatayoriError, "_render_traceback_", None, raising=False)
+    print_in_language()
+    error = KatayoriError("unknown paper '9'; known: a")
+    shown = ["----> 1", "論文 '9' はありません。使えるもの：a"]
+    assert error._render_traceback_() == shown and str(error).startswith("unknown")
 
 
 # -- the first page --------------------------------------------------------------------------------
