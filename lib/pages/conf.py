@@ -1,5 +1,7 @@
 """Settings of Sphinx for `make site`. What is shown is gathered by katayori_tools/site.py."""
 
+from pathlib import Path
+
 import katayori
 from katayori import paths
 from katayori.language import told
@@ -8,7 +10,7 @@ project = "Katayori 偏り"
 author = "the authors of Katayori"
 version = release = katayori.__version__
 language = paths.language()
-locale_dirs = ["../locale"]
+locale_dirs = [str(Path(__file__).parents[1] / "locale")]
 gettext_compact = False  # a catalogue a page
 extensions = [
     "myst_nb",
