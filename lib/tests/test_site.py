@@ -13,7 +13,7 @@ import subprocess
 import sys
 from pathlib import Path
 from typing import NamedTuple
-from urllib.parse import unquote, urlsplit
+from urllib.parse import quote, unquote, urlsplit
 
 import nbformat
 import pandas as pd
@@ -530,9 +530,13 @@ def test_search_in_a_real_browser(site, tab):
 def test_search_in_japanese_pages(japanese, tab):
     """Words of the Japanese text are found, whichever width they are typed in, and it is said so."""
     found = {}
-    for words in ("入れ替え検定", "ﾍﾟﾙｿﾅ", "Docker"):
-        tab.open((japanese.folder / "search.html").as_uri() + f"?q={words}", 390)
-        tab.wait("document.querySelector('.search-summary')?.innerText.match(/ページ/)")
+    for words in ("入れ替え検定", "ﾍﾟﾙｿﾅ", "Docker", "nosuchword"):
+        tab.open((japanese.folder / "search.html").as_uri() + f"?q={quote(words)}", 390)
+        said = tab.wait("document.querySelector('.search-summary')?.innerText")
         listed = "[...document.querySelectorAll('#search-results li a')].map(a => a.innerText)"
         found[words] = tab.js(listed)
+        count = f"{len(found[words])}ページが見つかりました。"
+        assert said == count or said.startswith("当てはまるページはありません"), said
+        assert not tab.errors
     assert found["入れ替え検定"] and any("ペルソナ" in one for one in found["ﾍﾟﾙｿﾅ"]), found
+    assert not found["nosuchword"]
